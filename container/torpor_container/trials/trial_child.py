@@ -1,6 +1,6 @@
 """The process of trials: under limits, loads one model after the other, checks it, predicts once, and reports.
 
-It reads lines of JSON from a socket and answers each with one line. A model may end it: that is its purpose.
+It reads lines of JSON from a socket and answers each with lines of JSON. A model may end it: that is its purpose.
 """
 
 import json
@@ -9,7 +9,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -32,13 +32,17 @@ FIRST = 1000
 STACKS_BYTES = 32 * 1024 * 1024
 """Room for the stacks of threads that a model starts: the limit counts them, though they take hardly any memory."""
 LARGE_BYTES = 1024 * 1024
-READY = {"act": "ready"}
+READY, LOADED = {"ready": True}, {"loaded": True}
+AFTERWORK_NICE = 10
+"""Requests come before work for which none of them waits."""
+REQUEST_BYTES, DESCRIPTORS_GIVEN_MAX = 256 * 1024, 8
+
+Told = Mapping[str, Any]
 
 
 def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process. `descriptors[0]` is the socket; the process writes a byte to the second for each
-    model that it has loaded; the next two are its output."""
-    connection, loaded, *output = descriptors
+    """Entry point of a fresh process. `descriptors[0]` is the socket; the next two are its output."""
+    connection, *output = descriptors
     for given, taken in zip(output, (1, 2), strict=False):
         os.dup2(given, taken)
         os.close(given)
@@ -52,14 +56,30 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     process_tree.name(os.getpid(), process_tree.TRIAL)
     enter_for_reading(found())
     conventions = read(Conventions, arguments["conventions"])
-    with socket.socket(fileno=connection) as channel, channel.makefile("rb") as requests:
+    with socket.socket(fileno=connection) as channel:
         channel.set_inheritable(False)
         send = partial(_send, channel)
         _warm_up()
         send(READY)
-        for request in requests:
-            serve(json.loads(request), conventions, partial(os.write, loaded, b"."), send)
+        for request, lent in _requests(channel):
+            if request["act"] == "work":
+                work(request, lent, send)
+            else:
+                serve(request, conventions, send)
     return 0
+
+
+def _requests(channel: socket.socket) -> Iterator[tuple[Mapping[str, Any], list[int]]]:
+    """The requests, each with the descriptors that came with it. The next one comes after the answer to the last."""
+    line, given = b"", list[int]()
+    while True:
+        part, descriptors, _, _ = socket.recv_fds(channel, REQUEST_BYTES, DESCRIPTORS_GIVEN_MAX)
+        line, given = line + part, given + descriptors
+        if not part:
+            return
+        if line.endswith(b"\n"):
+            yield json.loads(line), given
+            line, given = b"", []
 
 
 def _warm_up() -> None:
@@ -73,20 +93,30 @@ def _warm_up() -> None:
     boosters.serve(booster, Conventions()).close()  # starts boosters' thread, whose stack is no model's
 
 
-def _send(channel: socket.socket, answer: Mapping[str, str]) -> None:
+def _send(channel: socket.socket, answer: Told) -> None:
     channel.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def serve(
-    request: Mapping[str, Any],
-    conventions: Conventions,
-    loaded: Callable[[], object],
-    send: Callable[[Mapping[str, str]], None],
-) -> None:
-    """Try one model and send the result: `end` is "good", "refused" with an error's type and message, or "exceeded".
+def work(request: Told, descriptors: list[int], send: Callable[[Told], None]) -> None:
+    """Do other work after a verdict, and send the result: `end` is "done", or as in `serve`."""
+    os.setpriority(os.PRIO_PROCESS, 0, AFTERWORK_NICE)
+    limit_cpu(request["limit_s"])
+    module, _, function = request["run"].partition(":")
+    try:
+        run = getattr(import_module(module), function)
+        limit_data(request["limit_bytes"] + STACKS_BYTES)
+        send({"end": "done", "result": run(request["arguments"], descriptors)})
+    except BaseException as error:  # noqa: BLE001  the outermost edge of work on models, which may raise anything
+        send(_failure(error, request["run"]))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        give_back()
 
-    Calls `loaded` once the model is loaded. Sends the result before it frees the model.
-    """
+
+def serve(request: Told, conventions: Conventions, send: Callable[[Told], None]) -> None:
+    """Try one model. Tells when it is loaded, and then the result: `end` is "good", "refused" with an error's type and
+    message, or "exceeded". Sends the result before it frees the model."""
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
@@ -95,7 +125,7 @@ def serve(
             import_module(framework)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)
-        loaded()
+        send(LOADED)
         probe(model)
         send({"end": "good"})
     except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything

@@ -5,44 +5,29 @@ ends such a process is tried once more in a new one, so that it is not blamed fo
 """
 
 import asyncio
-import json
 import os
-import signal
-import socket
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from torpor_container.core.trials import MIB, QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
-from torpor_container.core.work_wait import GaveUp, WorkWait
+from torpor_container.core.trials import QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.child_process import RAISED
 from torpor_container.processes.memory_budget import MemoryBudget
-from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
-from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.trials.tester import Bounds, Ended, Tester, Told
 from torpor_container.typed_json import written
-from torpor_container.waiting.process_work import looked_at
 
-START = "torpor_container.trials.trial_child:start"
-OUTPUT = (1, 2)
 IDLE_S = 60.0
 """How long a process waits for the next trial, in seconds."""
 QUICK_S = 1.0
 """A trial that takes longer leaves its place to quick ones, and goes on in a place for slow ones."""
-WATCH_S = 0.1
 TRIALS_MAX = 1000
 """How many trials one process serves, since each may leave something behind."""
-SLACK_BYTES = 64 * 1024 * 1024
-"""All pages are watched too, since the limit is on private memory alone. This much is for libraries that it loads."""
-LINE_MAX_BYTES = 1024 * 1024
-GOOD = {"end": "good"}
-END_OF = {"refused": End.REFUSED, "exceeded": End.EXCEEDED}
-"""The results that a process of trials reports itself, by their words."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +37,23 @@ class TrialCandidate:
     format: str
     path: Path
     disk_bytes: int
+
+
+@dataclass(frozen=True)
+class Afterwork:
+    """Work on a version that has passed its trial, away from every request: `run` is `module:function(arguments,
+    descriptors)`, which returns a JSON object.
+
+    It runs in a process like those of trials: under their limits, in their box, which lets it write to `descriptors`
+    and to nothing else. `disk_bytes` is the size of the files that it reads; `limit_bytes` is the memory that it may
+    take.
+    """
+
+    run: str
+    arguments: Mapping[str, Any]
+    disk_bytes: int
+    limit_bytes: int
+    descriptors: Sequence[int] = field(default=())
 
 
 class TrialEnd(NamedTuple):
@@ -88,8 +90,10 @@ class Trials:
         self._zygote = zygote
         self._quick, self._slow = asyncio.Semaphore(QUICK_MAX), asyncio.Semaphore(SLOW_MAX)
         self._alone = asyncio.Lock()
-        self._idle: list[_Tester] = []
-        self._busy: set[_Tester] = set()
+        self._idle: list[Tester] = []
+        self._busy: set[Tester] = set()
+        self._afterworker: Tester | None = None
+        self._afterwork = asyncio.Lock()
         self._closing: asyncio.TimerHandle | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._closed = False
@@ -101,18 +105,8 @@ class Trials:
 
     async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
         """Try with one share of the memory for trials. `loaded` is called once the trial has loaded the model."""
-        await self._quick.acquire()
-        with ExitStack() as place:
-            place.callback(self._quick.release)
-            trial = asyncio.ensure_future(self._try(candidate, share_bytes(self.budget_bytes), loaded))
-            try:
-                if (await asyncio.wait({trial}, timeout=QUICK_S))[1]:
-                    async with self._slow:
-                        place.close()
-                        await asyncio.wait({trial})
-                return await trial
-            finally:
-                trial.cancel()
+        async with _Place(self._quick, self._slow):
+            return await self._try(candidate, share_bytes(self.budget_bytes), loaded)
 
     async def alone(self, candidate: TrialCandidate, limit_bytes: int) -> TrialEnd:
         """Try with `limit_bytes` of memory, one trial after the other."""
@@ -124,6 +118,30 @@ class Trials:
         if self._preparing is None and not self._idle:
             self._preparing = asyncio.create_task(self._prepare())
 
+    async def after(self, work: Afterwork) -> Told:
+        """Do work on a version after its verdict, one at a time, in a place for slow trials. Raises LoadFailed with the
+        reason if it fails, ends its process, or exceeds its limits."""
+        bounds = Bounds(work.limit_bytes, limit_s(work.disk_bytes, self._load_timeout_s))
+        request = {"act": "work", "run": work.run, "arguments": work.arguments, **_limits(bounds)}
+        async with self._afterwork, self._slow, AsyncExitStack() as unless_good:
+            worker, self._afterworker = self._afterworker or await self._fork(), None
+            self._busy.add(worker)
+            unless_good.callback(self._busy.discard, worker)
+            unless_good.push_async_callback(worker.close)
+            worker.trials += 1
+            told = await worker.ask(request, bounds, descriptors=work.descriptors)
+            if isinstance(told, Ended):
+                raise LoadFailed(f"{work.run} {told.how}")
+            if told.get("end") != "done":
+                raise LoadFailed(f"{work.run} failed: {told.get('message', '')}")
+            if worker.trials < TRIALS_MAX and not self._closed:
+                unless_good.pop_all()
+                self._busy.discard(worker)
+                self._afterworker = worker
+                self._end_idle_later()
+        result: Told = told.get("result") or {}
+        return result
+
     async def close(self) -> None:
         self._closed = True
         if self._preparing is not None:
@@ -131,7 +149,8 @@ class Trials:
             await asyncio.gather(self._preparing, return_exceptions=True)
         if self._closing is not None:
             self._closing.cancel()
-        testers, self._idle = [*self._idle, *self._busy], []
+        testers = {*self._idle, *self._busy} | ({self._afterworker} if self._afterworker else set())
+        self._idle, self._afterworker = [], None
         await asyncio.gather(*(tester.close() for tester in testers))
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -148,22 +167,30 @@ class Trials:
         return ended
 
     async def _try_in(
-        self, tester: "_Tester", candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None]
+        self, tester: Tester, candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None]
     ) -> TrialEnd:
+        bounds = Bounds(limit_bytes, limit_s(candidate.disk_bytes, self._load_timeout_s))
+        request = {
+            "act": "try",
+            "format": candidate.format,
+            "path": os.fspath(candidate.path),
+            "disk_bytes": candidate.disk_bytes,
+            **_limits(bounds),
+        }
         self._busy.add(tester)
         async with AsyncExitStack() as unless_good:
             unless_good.callback(self._busy.discard, tester)
             unless_good.push_async_callback(tester.close)
-            within_s = limit_s(candidate.disk_bytes, self._load_timeout_s)
-            ended = await tester.try_one(candidate, limit_bytes, within_s, loaded)
+            tester.trials += 1
+            ended = _end_of(candidate, await tester.ask(request, bounds, loaded))
             if ended.end is End.GOOD and tester.trials < TRIALS_MAX:
                 unless_good.pop_all()
                 self._busy.discard(tester)
-                self._keep(tester)
+                self._idle.append(tester)
+                self._end_idle_later()
         return ended
 
-    def _keep(self, tester: "_Tester") -> None:
-        self._idle.append(tester)
+    def _end_idle_later(self) -> None:
         if self._closing is not None:
             self._closing.cancel()
         self._closing = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
@@ -171,161 +198,59 @@ class Trials:
     def _end_idle(self) -> None:
         while self._idle:
             self._idle.pop().end()
+        worker, self._afterworker = self._afterworker, None
+        if worker is not None:
+            worker.end()
 
     async def _prepare(self) -> None:
         """Make a process ready. If that fails, the first trial reports why."""
         try:
             with suppress(LoadFailed):
-                self._keep(await self._fork())
+                self._idle.append(await self._fork())
+                self._end_idle_later()
         finally:
             self._preparing = None
 
-    async def _fork(self) -> "_Tester":
+    async def _fork(self) -> Tester:
         conventions = self._conventions.within(self._memory.size_bytes)
-        arguments = {**self._arguments, "conventions": written(conventions)}
-        ours, theirs = socket.socketpair()
-        loaded_read, loaded_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        with theirs, ExitStack() as forked, ExitStack() as unfinished:
-            forked.callback(os.close, loaded_write)
-            unfinished.callback(os.close, loaded_read)
-            unfinished.enter_context(ours)
-            try:
-                child = await self._zygote.fork(Job(START, arguments), [theirs.fileno(), loaded_write, *OUTPUT])
-            except (OSError, ValueError) as error:
-                raise LoadFailed(f"no process could be started to try the model in: {error}") from error
-            ours.setblocking(False)
-            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_MAX_BYTES)
-            unfinished.pop_all()
-        tester = _Tester(child, reader, writer, loaded_read)
-        await tester.ready()
-        return tester
+        return await Tester.forked(self._zygote, {**self._arguments, "conventions": written(conventions)})
 
 
-class _Tester:
-    """One process of trials. It writes a byte to the pipe `loaded_pipe` for each model that it has loaded."""
+class _Place:
+    """A place for a quick trial, which becomes one for a slow trial after QUICK_S."""
 
-    def __init__(
-        self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loaded_pipe: int
-    ) -> None:
-        self._child = child
-        self._loaded_pipe = loaded_pipe
-        self.trials = 0
-        self._loaded = 0
-        self._reader = reader
-        self._writer = writer
-        self._resident_bytes = resident_bytes(child.pid)
+    def __init__(self, quick: asyncio.Semaphore, slow: asyncio.Semaphore) -> None:
+        self._held, self._slow = quick, slow
+        self._moving: asyncio.Task[None] | None = None
 
-    async def ready(self) -> None:
-        """Wait until the process is ready. Raises LoadFailed."""
-        with ExitStack() as unless_ready:
-            unless_ready.callback(self.end)
-            with suppress(OSError, ValueError):
-                if await self._reader.readline():
-                    unless_ready.pop_all()
-                    return
-        raise LoadFailed("the process to try the model in ended before it began")
+    async def __aenter__(self) -> None:
+        await self._held.acquire()
+        self._timer = asyncio.get_running_loop().call_later(QUICK_S, self._begin_to_move)
 
-    async def try_one(
-        self, candidate: TrialCandidate, limit_bytes: int, limit_s: float, loaded: Callable[[], None]
-    ) -> TrialEnd:
-        """Run one trial, within limits on memory and time. Run another one only if this one succeeded."""
-        request = {
-            "format": candidate.format,
-            "path": os.fspath(candidate.path),
-            "disk_bytes": candidate.disk_bytes,
-            "limit_bytes": limit_bytes,
-            "limit_s": limit_s,
-        }
-        self.trials += 1
-        answering = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
-        asyncio.get_running_loop().add_reader(self._loaded_pipe, self._count_loaded, loaded)
-        exit_text = ""
-        waiting = WorkWait(limit_s, looked_at(self._child.pid))
-        try:
-            end, late_for = await self._watch(answering, limit_bytes, waiting)
-            answer = await answering if end is None else None
-            if end is None and answer is None:
-                code = await self._child.wait()
-                end, exit_text = End.DIED, _exit_text(code)
-                if code == -signal.SIGXCPU:
-                    end, late_for = End.TOO_LONG, GaveUp.WORK
-        finally:
-            asyncio.get_running_loop().remove_reader(self._loaded_pipe)
-            answering.cancel()
-        if answer == GOOD:
-            return TrialEnd(End.GOOD)
-        name, step = candidate.path.name, self._current_step()
-        within = f"{waiting.wall_s if late_for is GaveUp.CLOCK else limit_s:g} s"
-        within += " of processor time" if late_for is GaveUp.WORK else ""
-        exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {step}"
-        if answer is not None:
-            return _reported(answer, exceeded)
-        texts = {
-            End.DIED: f"{name} ended its process with {exit_text} {step}",
-            End.EXCEEDED: exceeded,
-            End.TOO_LONG: f"{name} did not come to an end within {within} {step}",
-        }
-        assert end is not None
-        return TrialEnd(end, texts[end], starved=waiting.starved and late_for in (GaveUp.WORK, GaveUp.CLOCK))
+    async def __aexit__(self, *error: object) -> None:
+        self._timer.cancel()
+        if self._moving is not None:
+            self._moving.cancel()
+        self._held.release()
 
-    async def close(self) -> None:
-        self.end()
-        await self._child.wait()
+    def _begin_to_move(self) -> None:
+        self._moving = asyncio.create_task(self._move())
 
-    def end(self) -> None:
-        self._writer.close()
-        self._child.kill()
-        pipe, self._loaded_pipe = self._loaded_pipe, -1
-        if pipe >= 0:
-            os.close(pipe)
-
-    def _count_loaded(self, loaded: Callable[[], None] = lambda: None) -> None:
-        with suppress(BlockingIOError):
-            self._loaded += len(os.read(self._loaded_pipe, 4096))
-        if self._loaded == self.trials:
-            loaded()
-
-    def _current_step(self) -> str:
-        """The step that the trial is in, or was in when it ended."""
-        self._count_loaded()
-        return "while it loaded" if self._loaded < self.trials else "while it predicted one row"
-
-    async def _answer(self, request: bytes) -> Mapping[str, str] | None:
-        """The answer; None if the process ended, or answered something else."""
-        try:
-            self._writer.write(request)
-            if line := await self._reader.readline():
-                answer: dict[str, str] = json.loads(line)
-                return answer
-        except (OSError, ValueError, TypeError):
-            self._child.kill()
-        return None
-
-    async def _watch(
-        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, waiting: WorkWait
-    ) -> tuple[End | None, GaveUp | None]:
-        """Watch time and memory. The limit that was exceeded; None if the process answered or ended."""
-        most_bytes = self._resident_bytes + limit_bytes + SLACK_BYTES
-        while not (await asyncio.wait({answering}, timeout=WATCH_S))[0]:
-            if resident_bytes(self._child.pid) > most_bytes:
-                return End.EXCEEDED, None
-            if late_for := waiting.gave_up(looked_at(self._child.pid)):
-                return End.TOO_LONG, late_for
-        return None, None
+    async def _move(self) -> None:
+        await self._slow.acquire()
+        self._held.release()
+        self._held = self._slow
 
 
-def _reported(answer: Mapping[str, str], exceeded: str) -> TrialEnd:
-    """The result that the process reports itself."""
-    end = END_OF.get(answer["end"], End.DIED)
-    if end is not End.REFUSED:
-        return TrialEnd(end, exceeded if end is End.EXCEEDED else "")
-    error = RAISED.get(answer.get("type", ""), LoadFailed)
-    return TrialEnd(end, error=error(answer.get("message", "")))
+def _limits(bounds: Bounds) -> Told:
+    return {"limit_bytes": bounds.bytes_max, "limit_s": bounds.limit_s}
 
 
-def _exit_text(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
+def _end_of(candidate: TrialCandidate, told: Told | Ended) -> TrialEnd:
+    name = candidate.path.name
+    if isinstance(told, Ended):
+        return TrialEnd(told.end, f"{name} {told.how}", starved=told.starved)
+    if told.get("end") == "good":
+        return TrialEnd(End.GOOD)
+    error = RAISED.get(told.get("type", ""), LoadFailed)
+    return TrialEnd(End.REFUSED, error=error(told.get("message", "")))
