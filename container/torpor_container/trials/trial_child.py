@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -102,16 +103,13 @@ def work(request: Told, descriptors: list[int], send: Callable[[Told], None]) ->
     os.setpriority(os.PRIO_PROCESS, 0, AFTERWORK_NICE)
     limit_cpu(request["limit_s"])
     module, _, function = request["run"].partition(":")
-    try:
+    with ExitStack() as after, _reporting(request["run"], send):
+        after.callback(give_back)
+        for descriptor in descriptors:
+            after.callback(os.close, descriptor)
         run = getattr(import_module(module), function)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         send({"end": "done", "result": run(request["arguments"], descriptors)})
-    except BaseException as error:  # noqa: BLE001  the outermost edge of work on models, which may raise anything
-        send(_failure(error, request["run"]))
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-        give_back()
 
 
 def serve(request: Told, conventions: Conventions, send: Callable[[Told], None]) -> None:
@@ -120,7 +118,7 @@ def serve(request: Told, conventions: Conventions, send: Callable[[Told], None])
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
-    try:
+    with _reporting(Path(request["path"]).name, send):
         for framework in known.frameworks:  # its memory must not count as the model's
             import_module(framework)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
@@ -128,14 +126,20 @@ def serve(request: Told, conventions: Conventions, send: Callable[[Told], None])
         send(LOADED)
         probe(model)
         send({"end": "good"})
+    if model is not None:
+        model.close()
+        del model
+        if request["disk_bytes"] > LARGE_BYTES:
+            give_back()
+
+
+@contextmanager
+def _reporting(name: str, send: Callable[[Told], None]) -> Iterator[None]:
+    """Send how the block failed, if it does."""
+    try:
+        yield
     except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
-        send(_failure(error, Path(request["path"]).name))
-    finally:
-        if model is not None:
-            model.close()
-            del model
-            if request["disk_bytes"] > LARGE_BYTES:
-                give_back()
+        send(_failure(error, name))
 
 
 def _failure(error: BaseException, name: str) -> dict[str, str]:
