@@ -18,9 +18,11 @@ ENV PATH=/opt/torpor/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 # -- the packages, in a virtual environment that the images take as a whole ----------------------------------------------
 FROM ${PYTHON} AS sources
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# For the extension that walks flat trees. Without a compiler the images work too, and the libraries serve all models.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 RUN python -m venv /opt/torpor
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE constraints.txt ./
 COPY container ./container
 COPY endpoint ./endpoint
 COPY sdk ./sdk

@@ -21,7 +21,7 @@ setup: $(READY)
 # A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
 # which little is imported, or which are compiled already. A file that does not compile stands in nobody's way, as with pip.
 SELDOM := moto|mypy|mypyc|pip|setuptools|onnxruntime|debugpy|fontTools
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard container/torpor_container/trees/*.[ch])
 	@echo "Building $(VENV) from pinned versions: a minute or two, and 1.2 GB of disk. Only the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --constraint constraints.txt pip

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.invocation import Invocation, Reply
@@ -14,6 +14,13 @@ from torpor_container.settings import DEFAULTS
 DATA = "data"
 SAFE_FILES = "save the model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
 """What to do about a model file that runs code."""
+
+
+class Mapped(NamedTuple):
+    """A file that a model maps read-only. All processes of the machine that map it share its pages."""
+
+    path: Path
+    size_bytes: int
 
 
 class ServableModel(Protocol):
@@ -27,6 +34,8 @@ class ServableModel(Protocol):
     """Whether a row has the same answer, to the bit, alone and among others."""
     foreign: bool
     """Whether it runs code that is not its framework's, and may hang with any row."""
+    mapped: Mapped | None
+    """The file that holds what it predicts with, beside the memory of this process; None if there is none."""
 
     def invoke(self, invocation: Invocation) -> Reply: ...
 

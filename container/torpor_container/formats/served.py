@@ -11,6 +11,7 @@ import numpy as np
 
 from torpor_container.content import Answers, RowLayout
 from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
+from torpor_container.formats.format import Mapped
 from torpor_container.formats.frameworks import said_by
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.memory import no_memory
@@ -45,6 +46,7 @@ class ServedModel(Generic[Inputs]):
     """Runs the function that frees the framework's object, on the thread that must do it."""
     note: str = ""
     """What a person should know of how the model was loaded, for `torpor why`."""
+    mapped: Mapped | None = None
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Answer one request. Body, inputs and answer may be large: each is released once the next one is made.

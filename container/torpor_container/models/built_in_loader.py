@@ -236,7 +236,7 @@ class BuiltInLoader:
         if self._suspects is not None and found.placed.record is not None and found.format.name not in PROVED:
             model = self._suspects.watched(model, found.placed.model_id)
         runner = InProcess(model, self._predictors, EffortClocks(self._clock), self._settings.batch_size)
-        return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
+        return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""), mapped=model.mapped)
 
     async def _import(self, known: Format) -> None:
         if not self._imported.issuperset(known.frameworks):

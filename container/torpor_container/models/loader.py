@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from torpor_container.formats.format import Mapped
 from torpor_container.measuring.effort import Effort
 from torpor_container.running.runners import Runner
 
@@ -30,13 +31,14 @@ class Placed:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory, and what its load took."""
+    """A model in memory, and what its load took. `size_bytes` is its private memory, without the file that it maps."""
 
     runner: Runner
     size_bytes: int
     took_s: float = 0.0
     effort: Effort | None = None  # None where other work took part in it
     note: str = ""  # what a person should know of how it was loaded
+    mapped: Mapped | None = None
 
 
 class Settled(NamedTuple):

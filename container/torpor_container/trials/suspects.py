@@ -70,6 +70,7 @@ class _Watched:
 
     def __init__(self, model: ServableModel, model_id: bytes, suspects: Suspects) -> None:
         self.format, self.rowwise, self.foreign = model.format, model.rowwise, model.foreign
+        self.mapped = model.mapped
         self.model = model
         self.model_id = model_id
         self.suspects = suspects

@@ -12,6 +12,7 @@ from tests.helpers.waiting import reached
 from torpor_container.core.prediction_pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
+from torpor_container.formats.format import Mapped
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort, EffortClocks
 from torpor_container.measuring.server_timing import Timing
@@ -26,6 +27,7 @@ class Model:
 
     format = "scikit-learn"
     rowwise = False
+    mapped: Mapped | None = None
 
     def __init__(self, *, cpu_s: float = 0.0, waits_s: float = 0.0, foreign: bool = False) -> None:
         self.foreign = foreign

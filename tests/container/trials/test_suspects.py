@@ -18,7 +18,7 @@ from torpor_container.invocation import Invocation
 from torpor_container.trials.suspects import Suspects
 
 class Model:
-    format, rowwise, foreign = "onnx", False, False
+    format, rowwise, foreign, mapped = "onnx", False, False, None
     def __init__(self, predict):
         self.invoke = predict
 
