@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from benchmarks.sections import (
     flatness,
     metering,
     pipelines,
+    resident,
     rest,
     shadowing,
     sharing,
@@ -47,7 +49,8 @@ Section = Callable[[Path, Sizes, Serve], list[Figures]]
 SECTIONS: dict[str, tuple[str, Section]] = {
     "warm": ("Requests to models that are loaded", warm.rows),
     "cold": ("The first call to a model", cold.rows),
-    "density": ("What a model costs in memory", density.rows),
+    "density": ("Many boosters in one endpoint of four instances", density.rows),
+    "resident": ("What a model costs in memory", resident.rows),
     "bodies": ("Large bodies", bodies.rows),
     "rest": ("An endpoint process that serves nothing", rest.rows),
     "flatness": ("By number of models in memory, 8 connections", flatness.rows),
@@ -69,12 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command("", __doc__)
     parser.add_argument("section", nargs="*", help=f"one of {', '.join(SECTIONS)}; all of them if none is named")
     parser.add_argument("--short", action="store_true", help="a smoke run without peers: figures that mean little")
+    parser.add_argument("--models", type=int, help="how many boosters the section density has; 10,000 if left out")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.section if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
     names = asked.section or [name for name in SECTIONS if not (asked.short and name in NOT_SHORT)]
-    results = run(names, SHORT if asked.short else Sizes(), Console(width=220))
+    sizes = SHORT if asked.short else Sizes()
+    results = run(names, replace(sizes, boosters=asked.models or sizes.boosters), Console(width=220))
     keep(asked.results, "latest", results)
     draw(results, asked.results)
 

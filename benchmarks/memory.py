@@ -25,7 +25,12 @@ def rss_mib(pids: list[int]) -> float:
 
 def own_mib(pids: list[int]) -> float:
     """Pages that belong to one of the processes alone (their unique set size)."""
-    return sum(map(_private_kib, pids)) / KIB_PER_MIB
+    return sum(_rolled_up_kib(pid, "Private_") for pid in pids) / KIB_PER_MIB
+
+
+def share_mib(pids: list[int]) -> float:
+    """What they take of the machine together: each page is counted once, divided among the processes that share it."""
+    return sum(_rolled_up_kib(pid, "Pss:") for pid in pids) / KIB_PER_MIB
 
 
 @contextmanager
@@ -44,6 +49,6 @@ def _status_kib(pid: int, name: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _private_kib(pid: int) -> int:
+def _rolled_up_kib(pid: int, beginning: str) -> int:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return sum(int(line.split()[1]) for line in lines if line.startswith(beginning))

@@ -17,6 +17,7 @@ class Sizes:
     cold_calls: int = 40
     cold_others: tuple[int, ...] = (10, 1_000)
     cold_others_peers: int = 100
+    boosters: int = 10_000
     registered: int = 10_000
     resident: int = 2_000
     model_idle_s: float = 300.0
@@ -48,6 +49,7 @@ SHORT = Sizes(
     onnx=False,
     cold_calls=3,
     cold_others=(1, 5),
+    boosters=60,
     registered=20,
     resident=10,
     model_idle_s=2.0,

@@ -13,7 +13,7 @@ from benchmarks.live import Serve
 from benchmarks.measure import Figures, Target, agree, cpu_ratio, figures, warm
 from benchmarks.own_answers import make_models
 from benchmarks.prefixes import link_many, names
-from benchmarks.sections.density import in_bare_process
+from benchmarks.sections.resident import in_bare_process
 from benchmarks.sizes import Sizes
 
 CONNECTIONS = 8

@@ -18,6 +18,7 @@ SECTIONS = {
     "warm",
     "cold",
     "density",
+    "resident",
     "bodies",
     "rest",
     "flatness",
