@@ -45,7 +45,7 @@ class MappedFile:
         return max(1, found.st_nlink - 1)
 
     def release(self) -> None:
-        self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.path.parent, ignore_errors=True)
 
 
 class MappedFolder:
@@ -104,8 +104,15 @@ class MappedFolder:
         return self._folder / self._boot / FILES
 
     def _held(self, source: Path) -> MappedFile:
-        link = self._opened() / f"{secrets.token_hex(8)}.{source.name}"
-        link.hardlink_to(source)
+        """By a link of the same name, since a file may name itself."""
+        own = self._opened() / secrets.token_hex(8)
+        own.mkdir()
+        link = own / source.name
+        try:
+            link.hardlink_to(source)
+        except FileNotFoundError:
+            own.rmdir()
+            raise
         return MappedFile(link, link.stat().st_size)
 
     def _opened(self) -> Path:
