@@ -19,6 +19,19 @@ IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_WITHIN_S = 30.0
 """A plugin for credentials may ask a person, or a cloud: not for ever."""
 
+UNSUPPORTED: Mapping[str, str] = {
+    "tls-server-name": "name a server that its certificate names",
+    "proxy-url": "name a server that is reached without a proxy, such as a port that is forwarded",
+    "username": "give a token, a client-certificate or a plugin (exec); Kubernetes dropped passwords with 1.19",
+    "password": "give a token, a client-certificate or a plugin (exec); Kubernetes dropped passwords with 1.19",
+    "auth-provider": "give a plugin (exec), as kubectl asks for since 1.26",
+    "as": "name a user with the rights of its own",
+    "as-uid": "name a user with the rights of its own",
+    "as-groups": "name a user with the rights of its own",
+    "as-user-extra": "name a user with the rights of its own",
+}
+"""Members of a cluster or a user that say how to call the API, and that are not supported, with what to do instead."""
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -73,6 +86,9 @@ def from_kubeconfig(path: Path, context: str, namespace: str) -> Cluster:
         chosen = _named(document, "contexts", name)["context"]
         cluster = _named(document, "clusters", chosen["cluster"])["cluster"]
         user = _named(document, "users", chosen["user"])["user"] or {}
+        for member in (*cluster, *user):
+            if member in UNSUPPORTED:
+                raise HostError(f"{path}: {member} is not supported: {UNSUPPORTED[member]}")
         tls = _tls(cluster, user, path.parent)
         token = _token(user, path.parent)
         return Cluster(

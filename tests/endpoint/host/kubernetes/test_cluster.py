@@ -10,7 +10,7 @@ import yaml
 from tests.endpoint.helpers.fake_cluster.__main__ import kubeconfig
 from tests.helpers.certificates import pair
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.cluster import find_cluster, from_kubeconfig, in_pod
+from torpor_endpoint.host.kubernetes.cluster import UNSUPPORTED, find_cluster, from_kubeconfig, in_pod
 
 
 def written(folder: Path, text: str = kubeconfig("http://10.0.0.1:6443")) -> Path:
@@ -67,6 +67,17 @@ def test_a_pod_calls_by_its_service_account(tmp_path: Path) -> None:
 def test_a_pod_without_a_token_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="set automountServiceAccountToken"):
         in_pod("", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
+
+
+@pytest.mark.parametrize("member", UNSUPPORTED)
+@pytest.mark.parametrize(("rows", "row"), [("clusters", "cluster"), ("users", "user")])
+def test_a_member_that_is_not_supported_is_refused_by_its_name(
+    tmp_path: Path, rows: str, row: str, member: str
+) -> None:
+    document = yaml.safe_load(kubeconfig("http://10.0.0.1:6443"))
+    document[rows][0][row][member] = "any"
+    with pytest.raises(HostError, match=f"kubeconfig: {member} is not supported: (give|name) a"):
+        from_kubeconfig(written(tmp_path, yaml.safe_dump(document)), "", "")
 
 
 def no_context() -> str:
