@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import torpor_endpoint.services
+import torpor_endpoint
 from torpor_account.aws.service_models import Shape, service_model
 from torpor_endpoint.services.service_register import SERVICES
 
-ROOM = Path(torpor_endpoint.services.__file__).parent
+ENDPOINT = Path(torpor_endpoint.__file__).parent
 JOBS = {"CreateTrainingJob": "training", "CreateTransformJob": "transform"}
 REFUSED = {
     # rules of the job name what contains them, or refuse all but what they name
@@ -33,7 +33,10 @@ LISTED = {operation: set(names) for one in SERVICES for operation, names in one.
 
 
 def source(folder: str) -> str:
-    return "".join(path.read_text() for path in (ROOM / folder).rglob("*.py") if path.name != "differences.py")
+    """The code of the operations, and that of the decisions behind them."""
+    rooms = (ENDPOINT / "services" / folder, ENDPOINT / "core" / folder)
+    files = [path for room in rooms for path in room.rglob("*.py") if path.name != "differences.py"]
+    return "".join(path.read_text() for path in files)
 
 
 def unread(shape: Shape, code: str, path: str = "") -> Iterator[str]:

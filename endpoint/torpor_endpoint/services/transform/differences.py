@@ -15,7 +15,6 @@ DIFFERENCES: Final[Mapping[str, str]] = {
 
 WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
     "CreateTransformJob": (
-        "ModelClientConfig.InvocationsMaxRetries",
         "TransformOutput.KmsKeyId",
         "DataCaptureConfig.KmsKeyId",
         "TransformResources.VolumeKmsKeyId",
