@@ -66,6 +66,7 @@ class ScriptWatch:
         self._places = OwnPlaces(0, ())
         self._seen = set[int]()
         self._entered = threading.Event()
+        self._over = threading.Event()
         self.verdict: int | None = None
 
     def begin(self, child: int, line: socket.socket) -> None:
@@ -79,6 +80,10 @@ class ScriptWatch:
             self._changing = metadata.by_number()
             answer = _traced(child)
         threading.Thread(target=self._run, args=(line, answer), daemon=True).start()
+
+    def end(self) -> None:
+        """Watch no more: the child was waited for, and its number may be another process's by now."""
+        self._over.set()
 
     def stopped(self, task: int, status: int) -> None:
         """Let a process or thread go on that stopped, as the tracer sees it. Each does so at its birth."""
@@ -104,8 +109,7 @@ class ScriptWatch:
             with suppress(OSError):  # it has ended
                 line.send(answer)
         pause_s, is_first = self._look_s, bool(self._box.compiled)
-        while self.verdict is None:
-            time.sleep(pause_s)
+        while self.verdict is None and not self._over.wait(pause_s):
             began_s = time.monotonic()
             with suppress(OSError):  # a process cannot be read now
                 self._look()
@@ -126,13 +130,13 @@ class ScriptWatch:
             frozenset(filter(_is_hidden, pids)),
         )
         if hidden & self._hidden:  # and not only for a moment
-            self._end(HID)
+            self._kill(HID)
         elif has.size_bytes + holds.disk_bytes > self.began.size_bytes + self._box.disk_bytes:
-            self._end(WROTE_TOO_MUCH)
+            self._kill(WROTE_TOO_MUCH)
         elif has.files > self.began.files + self._box.files:
-            self._end(MADE_TOO_MANY)
+            self._kill(MADE_TOO_MANY)
         elif self._hold_too_much(pids, holds.memory_bytes + self._shared_bytes()):
-            self._end(HELD_TOO_MUCH)
+            self._kill(HELD_TOO_MUCH)
         self._hidden = hidden
 
     def _hold_too_much(self, pids: Sequence[int], shared_bytes: int) -> bool:
@@ -146,7 +150,9 @@ class ScriptWatch:
         status = os.fstatvfs(self._shared)
         return (status.f_blocks - status.f_bfree) * status.f_frsize
 
-    def _end(self, verdict: int) -> None:
+    def _kill(self, verdict: int) -> None:
+        if self._over.is_set():
+            return
         self.verdict = verdict
         with suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL)  # its guardian ends all others then

@@ -33,6 +33,9 @@ class GuardianWatch(Protocol):
     def begin(self, child: int, line: socket.socket) -> None:
         """Watch it from now on. What is written to this end of the line the child can read from its own."""
 
+    def end(self) -> None:
+        """Kill nothing any more: the child was waited for."""
+
     def stopped(self, task: int, status: int) -> None:
         """Let a traced process or thread go on. This is called on the thread that called `begin`."""
 
@@ -67,8 +70,9 @@ def _guard(child: int, descriptors: Sequence[int], watch: GuardianWatch | None, 
     if watch is not None:
         watch.begin(child, line)
     code = _wait_for(child, watch)
-    if watch is not None and watch.verdict is not None:
-        code = watch.verdict
+    if watch is not None:
+        watch.end()
+        code = code if watch.verdict is None else watch.verdict
     kill_group(child)  # on systems that hand over no orphans
     kill_descendants()
     _exit_like(code)
