@@ -14,7 +14,7 @@ from torpor.calling.streamed_answer import parts_of
 from torpor.calling.target_model import with_target_model
 from torpor.errors import TorporError
 from torpor.hosting.async_call import AsyncCall
-from torpor.hosting.endpoint_deployment import IMAGE, EndpointPlan, deploy, new_revision, withdraw
+from torpor.hosting.endpoint_deployment import IMAGE, EndpointPlan, deploy, new_revision
 from torpor.hosting.endpoint_options import ASYNC, BUCKET, EndpointOptions
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor.hosting.model_copies import copy_models
@@ -34,13 +34,10 @@ INLINE_MAX_BYTES = 128_000
 class Local:
     """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
 
-    def __init__(self, process: ChildEndpoint, plan: EndpointPlan, *, alone: bool = True) -> None:
-        """`alone`: the process serves this endpoint only, and ends with it."""
+    def __init__(self, process: ChildEndpoint, plan: EndpointPlan) -> None:
         self._process = process
         self._plan = plan
-        self._alone = alone
         self._open = True
-        self._withdrawn = False
         self._clients: list[Any] = []
         self._revisions: list[str] = []
         self._sagemaker = self.client("sagemaker")
@@ -199,13 +196,6 @@ class Local:
         self._check_open()
         return model_retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
 
-    def _clear(self) -> None:
-        """Remove every artifact."""
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.name}/")
-        for page in pages:
-            if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
-                self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
-
     def models(self) -> Listing[ResidentModel]:
         """The models in memory now, by name: a list that prints as a table."""
         return printed_lists.models(model for instance in self.instances() for model in instance.models)
@@ -259,19 +249,7 @@ class Local:
     def close(self) -> None:
         """Stop everything that it started. On a shared process, delete the endpoint only. It cannot be opened again."""
         self._open = False
-        if self._alone:
-            self._process.close()
-        elif not self._withdrawn:  # another endpoint may have the name by now
-            self._leave()
-
-    def _leave(self) -> None:
-        """Delete the endpoint, and close its own clients."""
-        try:
-            withdraw(self._sagemaker, self.name, self._revisions)
-            self._withdrawn = True
-        finally:
-            while self._clients:
-                self._process.release(self._clients.pop())
+        self._process.close()
 
 
 def local(

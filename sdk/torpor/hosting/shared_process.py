@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from inspect import signature
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 from torpor.errors import EndpointFailed, TorporError
@@ -19,12 +20,47 @@ from torpor.pages.observed_endpoint import NamedEndpoint
 MINUTE_S = 60.0
 
 
+class SharedLocal(Local):
+    """A `Local` on a process that serves others too: its end deletes the endpoint alone."""
+
+    _own = True
+    """Whether the endpoint of its name is this one still."""
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def begin(self, models: "str | PathLike[str] | None", folder: Path) -> None:
+        """Put it into service with the models of a folder, and none that an earlier endpoint left in its own."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.name}/")
+        for page in pages:
+            if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
+                self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
+        copy_models(models, folder)
+        self.deploy()
+
+    def lose_name(self) -> None:
+        """The endpoint of its name is gone, or is another one from now on."""
+        self._own = False
+
+    def close(self) -> None:
+        self._open = False
+        if not self._own:
+            return
+        try:
+            withdraw(self._sagemaker, self.name, self._revisions)
+            self._own = False
+        finally:
+            while self._clients:
+                self._process.release(self._clients.pop())
+
+
 class SharedProcess(ChildEndpoint):
     """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
 
     def __init__(self, start: Start | None = None) -> None:
         super().__init__(start or Start())
-        self._opened: dict[str, Local] = {}
+        self._opened: dict[str, SharedLocal] = {}
         """The latest endpoint of each name."""
         self._named: set[str] = set()
         """The names of endpoints that were served here."""
@@ -32,7 +68,8 @@ class SharedProcess(ChildEndpoint):
     def reset(self) -> Self:
         """As `ChildEndpoint.reset`: each endpoint that is open is gone, and its `close` does nothing."""
         for endpoint in self._opened.values():
-            endpoint._open, endpoint._withdrawn = False, True
+            endpoint.lose_name()
+            endpoint.close()
         self._opened.clear()
         self._named.clear()
         return super().reset()
@@ -75,12 +112,12 @@ class SharedProcess(ChildEndpoint):
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
-        if (present := self._opened.get(name)) is not None and present._open:
+        if (present := self._opened.get(name)) is not None and present.is_open:
             raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
         _check(options)
         if present is not None:
-            present._withdrawn = True  # its name is this endpoint's now: another `close` deletes nothing
-        endpoint = Local(self, EndpointOptions(**options).plan(name), alone=False)
+            present.lose_name()
+        endpoint = SharedLocal(self, EndpointOptions(**options).plan(name))
 
         def undone() -> None:
             with suppress(EndpointFailed, BotoCoreError, ClientError):  # the first error says more
@@ -88,11 +125,8 @@ class SharedProcess(ChildEndpoint):
 
         with ExitStack() as unfinished:
             unfinished.callback(undone)
-            folder = self.bucket_folder(BUCKET) / name
-            endpoint._clear()
             self._take(name)
-            copy_models(models, folder)
-            endpoint.deploy()
+            endpoint.begin(models, self.bucket_folder(BUCKET) / name)
             unfinished.pop_all()
         self._opened[name] = endpoint
         return endpoint

@@ -13,8 +13,7 @@ from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.endpoint_options import BUCKET, EndpointOptions
 from torpor.hosting.endpoint_process import Start
-from torpor.hosting.local_endpoint import Local
-from torpor.hosting.shared_process import SharedProcess
+from torpor.hosting.shared_process import SharedLocal, SharedProcess
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def test_its_connections_end_though_it_cannot_be_deleted(shared: SharedProcess) 
     before = sockets()
     with (
         pytest.raises(ClientError, match="no_name"),
-        Local(shared, EndpointOptions().plan("no_name"), alone=False) as endpoint,
+        SharedLocal(shared, EndpointOptions().plan("no_name")) as endpoint,
     ):
         endpoint.client("sagemaker").list_models()
     assert sockets() == before
