@@ -87,21 +87,22 @@ class RequestEnds:
     async def give_up(self, kept: KeptRequest) -> None:
         """The request has waited too long, or must not be answered any more. Raises as `end`."""
         if kept.reason is None:
-            self.meter.count(metrics.EXPIRED_REQUESTS, kept.request.endpoint, kept.request.variant)
             await self._failed(kept.number, kept.request, AsyncState.EXPIRED, EXPIRED)
+            self.meter.count(metrics.EXPIRED_REQUESTS, kept.request.endpoint, kept.request.variant)
         else:
             await self._failed(kept.number, kept.request, AsyncState.FAILED, kept.reason)
 
     async def _failed(
         self, number: int, request: AsyncRequest, state: AsyncState, reason: str, answer: ModelFailed | None = None
     ) -> None:
-        """`answer` is the container's; without one, the failure object has the reason."""
-        self.meter.count(metrics.INVOCATION_FAILURES, request.endpoint, request.variant)
+        """`answer` is the container's; without one, the failure object has the reason. It counts once its end is kept:
+        a request whose endpoint is deleted before that ends anew."""
         body = answer.body if answer is not None and answer.body else json.dumps({"message": reason}).encode()
         kind = answer.content_type if answer is not None and answer.body else JSON
         failure = await self._kept_failure(request, body, kind)
         await self._log(request, reason, body if answer is not None else b"")
         await self._kept(number, request, state, reason, ModelFailed(0, body, kind), failure)
+        self.meter.count(metrics.INVOCATION_FAILURES, request.endpoint, request.variant)
 
     async def _kept(
         self,

@@ -133,6 +133,30 @@ def test_the_requests_of_a_deleted_endpoint_fail_and_say_so(tmp_path: Path) -> N
     played(tmp_path, story)
 
 
+def test_a_request_whose_endpoint_is_deleted_while_it_fails_counts_one_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: Scene) -> None:
+        end, tried = scene.queue.end, asyncio.Event()
+
+        async def failing(*told: Any) -> None:
+            tried.set()
+            raise OSError("the disk is full")
+
+        monkeypatch.setattr(scene.queue, "end", failing)
+        [number] = await scene.ask(b"refuse")
+        await tried.wait()
+        scene.roster.stop("shop")
+        await scene.dispatcher.look()
+        monkeypatch.setattr(scene.queue, "end", end)
+        await scene.ended(number)
+        assert scene.kept(number).reason == DELETED
+        await reached(lambda: scene.counted(metrics.INVOCATION_FAILURES))
+        assert scene.counted(metrics.INVOCATION_FAILURES) == 1
+
+    played(tmp_path, story)
+
+
 def test_many_requests_expire_together(tmp_path: Path) -> None:
     async def story(scene: Scene) -> None:
         await scene.stage.scale(0)
@@ -142,7 +166,7 @@ def test_many_requests_expire_together(tmp_path: Path) -> None:
         await scene.dispatcher.look()
         await scene.ended(*numbers)
         assert {scene.kept(number).state for number in numbers} == {AsyncState.EXPIRED}
-        assert scene.counted(metrics.EXPIRED_REQUESTS) == 50
+        await reached(lambda: scene.counted(metrics.EXPIRED_REQUESTS) == 50)
         assert scene.counted(metrics.INVOCATIONS_PROCESSED) == 0
 
     played(tmp_path, story)

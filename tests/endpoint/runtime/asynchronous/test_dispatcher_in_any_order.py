@@ -308,6 +308,8 @@ class AnyOrder(RuleBasedStateMachine):
         expired = [one for one in ends if one.state is AsyncState.EXPIRED]
         assert self.scene.counted(metrics.INVOCATIONS_PROCESSED) == len(answered)
         assert self.scene.counted(metrics.EXPIRED_REQUESTS) == len(expired)
+        failed = [one for one in ends if one.state in (AsyncState.FAILED, AsyncState.EXPIRED)]
+        assert self.scene.counted(metrics.INVOCATION_FAILURES) == len(failed)
         told = {message["inferenceId"] for _, message in self.scene.messages}
         assert {one.request.inference_id for one in ends if one.state is not AsyncState.CANCELLED} <= told
 
