@@ -161,7 +161,7 @@ class EffortFields(TypedDict):
 class ColdLoad(TypedDict):
     """How a model came into memory."""
 
-    bytes: int  # in memory, measured
+    bytes: int  # in memory, measured, with its share of the file that it maps
     victims: list[str]  # the models that left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded

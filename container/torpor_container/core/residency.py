@@ -180,6 +180,20 @@ class Residency(Occupancy):
             self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, took_s)
 
+    def resized(self, name: str, size_bytes: int, now_s: float, reason: str = "") -> None:
+        """A model that is here takes more or less than before: another form of it serves, or other instances began or
+        ceased to map its file. Any other model stays as it is. Call `evict_excess` next if it may take more."""
+        model = self._models.get(name)
+        if model is None or model.stage is not HERE:
+            return
+        grown_bytes = size_bytes - model.size_bytes
+        self.planned_bytes += grown_bytes
+        if not model.pins:
+            self.idle_bytes += grown_bytes
+        model.size_bytes = size_bytes
+        if reason:
+            self._note(now_s, name, "resized", reason, size_bytes)
+
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """The model was here before this residency began, as on a disk. The caller has checked that it fits."""
         self._models[name] = Resident(HERE, size_bytes, 0, now_s)

@@ -29,20 +29,20 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _READ_ONLY = 0o400
 
 
+def holders(path: Path) -> int:
+    """How many instances of the machine hold the file that one of them has at this path, that one included."""
+    try:
+        return max(1, path.stat().st_nlink - 1)
+    except OSError:  # it was released, or its folder was removed
+        return 1
+
+
 class MappedFile:
     """A file that this instance holds, at a `path` of its own, until `release`."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self.path = path
         self.size_bytes = size_bytes
-
-    def holders(self) -> int:
-        """How many instances of the machine hold it, this one included."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:  # released, or its folder was removed
-            return 1
-        return max(1, found.st_nlink - 1)
 
     def release(self) -> None:
         shutil.rmtree(self.path.parent, ignore_errors=True)

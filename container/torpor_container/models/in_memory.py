@@ -21,12 +21,13 @@ from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.last_uses import LastUses
 from torpor_container.models.loader import Found, Loaded, ModelLoader
+from torpor_container.models.mapped_shares import MappedShares
 from torpor_container.models.relief import Relief
 from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier
 from torpor_container.running.runners import Runner
 from torpor_container.waiting.quiet_timeout import patiently
-from torpor_container.wire import UNLOAD, ColdLoad, WaitStep
+from torpor_container.wire import UNLOAD, ColdLoad, LoadedModel, WaitStep
 
 VICTIMS_REPORTED_MAX = 50
 """A response header names at most this many of the models that one load evicted. The decisions name all of them."""
@@ -66,6 +67,7 @@ class ModelsInMemory:
         self.loads: dict[str, LoadInFlight] = {}
         self._last_uses = LastUses(calendar)
         self.tier = Tier(residency, calendar, self._unload, self._settle, self._last_uses.add)
+        self._shares = MappedShares(residency, calendar)
         self.relief = Relief(self.tier, self._settle, worn_out)
         self.resizing = Resizing(self.tier, self._settle)
         self._disk_tier = disk_tier
@@ -92,6 +94,11 @@ class ModelsInMemory:
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.tier.close(), CLOSE_S)
+
+    def models(self) -> list[LoadedModel]:
+        """The models in memory, in their wire form."""
+        self._shares.look()
+        return self.tier.models(self.runners)
 
     def unready(self) -> str | None:
         """Why no model can be served now; None if models can be served."""
@@ -131,20 +138,21 @@ class ModelsInMemory:
                 with self.tier.loading(name):
                     loaded = await self._load_in_time(name, spans)
                 self.runners[name] = loaded.runner
-                spans.cold = self._report(loaded, spans, why, began_s)
-                self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._calendar(), loaded.note)
+                size_bytes = self._shares.charged_bytes(name, loaded.size_bytes, loaded.mapped)
+                spans.cold = self._report(loaded, size_bytes, spans, why, began_s)
+                self._residency.loaded(name, size_bytes, loaded.took_s, self._calendar(), loaded.note)
                 self.drop_if_unwanted(name)  # all its callers may have given up
                 unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
 
-    def _report(self, loaded: Loaded, spans: LoadSpans, why: str, began_s: float) -> ColdLoad:
+    def _report(self, loaded: Loaded, size_bytes: int, spans: LoadSpans, why: str, began_s: float) -> ColdLoad:
         """What a response header tells the ledger about this load."""
         if loaded.effort is not None:
             spans.efforts[WaitStep.LOAD] = loaded.effort
         if spans.victims and self._last_unload is not None:
             spans.efforts[UNLOAD] = self._last_unload
         return {
-            "bytes": loaded.size_bytes,
+            "bytes": size_bytes,
             "victims": spans.victims[:VICTIMS_REPORTED_MAX],
             "reason": "; ".join(filter(None, (why, loaded.note))),
             "took_s": self._clock() - began_s,
@@ -171,6 +179,8 @@ class ModelsInMemory:
             with spans.step(WaitStep.LOAD):  # the loader tries a version that is new to this disk
                 found = await self._loader.recognise(placed)
             spans.own_bytes = self._residency.unaccounted_bytes
+            if not self._residency.has_room(found.predicted_bytes):
+                self._shares.look_at_all()
             spans.victims.extend(await self.tier.admitted(name, found.predicted_bytes))
             with spans.step(WaitStep.LOAD):
                 loaded = await self._load_with_room(name, found, spans)
@@ -237,6 +247,7 @@ class ModelsInMemory:
     async def _unload(self, name: str) -> None:
         runner = self.runners.pop(name)
         self._freshness.gone(name)
+        self._shares.gone(name)
         try:
             effort = await self._loader.unload(runner)
         finally:

@@ -80,7 +80,7 @@ class Keeper:
 
     def models(self) -> list[LoadedModel]:
         """The models in memory."""
-        return self._tier.models(self._runners)
+        return self._models.models()
 
     @property
     def waiting(self) -> int:

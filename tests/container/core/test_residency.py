@@ -114,6 +114,15 @@ class Books(RuleBasedStateMachine):
         assert resident is not None
         self.here[name] = resident.size_bytes
 
+    @rule(data=st.data(), size=st.integers(1, 40))
+    def resized(self, data: st.DataObject, size: int) -> None:
+        """No larger than before, since the budget holds until `evict_excess`."""
+        name = data.draw(names)
+        size = min(size, self.here.get(name, size))
+        self.residency.resized(name, size, self.tick())
+        if name in self.here:
+            self.here[name] = size
+
     @rule(data=st.data())
     def failed(self, data: st.DataObject) -> None:
         if self.coming or self.loading:
@@ -708,3 +717,21 @@ def test_room_that_the_process_takes_is_waited_for_while_models_are_busy() -> No
     books.request("a", 1.0)
     books.measured(80)
     assert [books.may_admit(size) for size in (20, 21)] == [True, False]
+
+
+def test_a_model_that_takes_another_size_frees_room_or_makes_others_leave() -> None:
+    decisions: list[Decision] = []
+    tier = Residency(BUDGET, LRU(), 4, decisions.append)
+    for name in "ab":
+        tier.request(name, 0.0)
+        tier.admit(name, 40, 0.0)
+        tier.loaded(name, 40, 0.1, 0.0)
+        tier.released(name)
+    tier.resized("a", 10, 1.0, "its weights are mapped now")
+    assert (tier.planned_bytes, tier.idle_bytes, tier.has_room(50)) == (50, 50, True)
+    assert (decisions[-1].action, decisions[-1].size_bytes) == ("resized", 10)
+    tier.resized("b", 95, 2.0)
+    assert decisions[-1].action == "resized", "a share that changes is no decision"
+    assert tier.evict_excess("b", 2.0) == ("a",)
+    tier.resized("gone", 5, 3.0, "late")
+    assert tier.planned_bytes == 95

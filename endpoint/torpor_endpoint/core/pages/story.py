@@ -14,6 +14,7 @@ HAPPENED = {
     "found": "was found on the disk",
     "load": "is to be loaded",
     "loaded": "was loaded",
+    "resized": "takes another size",
     "failed": "failed to load",
     "refuse": "was refused",
     "evict": "has to leave memory",
