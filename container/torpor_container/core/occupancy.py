@@ -3,7 +3,8 @@
 It counts; which models come and which leave is the decision of `Residency`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -21,6 +22,33 @@ COMING: Final = ModelStage.COMING
 LOADING: Final = ModelStage.LOADING
 HERE: Final = ModelStage.HERE
 LEAVING: Final = ModelStage.LEAVING
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a loaded model takes of memory: bytes of its instance alone, and a file that instances of the machine map.
+
+    `file` is whatever tells the file that it maps from all others; it counts if there are
+    `mapped_bytes`."""
+
+    private_bytes: int
+    mapped_bytes: int = 0
+    file: object = None
+
+    def charged_bytes(self, holders: int) -> int:
+        """What the model costs an instance while so many instances map its file, this one included: an equal share,
+        rounded up, so that the shares of all never come to less than the file."""
+        return self.private_bytes - (-self.mapped_bytes // max(1, holders))
+
+
+def machine_bytes(footprints: Iterable[Footprint]) -> int:
+    """What models of several instances take of one machine: each file once."""
+    private_bytes, files = 0, dict[object, int]()
+    for one in footprints:
+        private_bytes += one.private_bytes
+        if one.mapped_bytes:
+            files[one.file] = one.mapped_bytes
+    return private_bytes + sum(files.values())
 
 
 class Resident:

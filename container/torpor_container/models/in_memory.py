@@ -15,13 +15,13 @@ from torpor_container.errors import (
     StarvedTrial,
     machine_faults,
 )
+from torpor_container.mapped.mapped_shares import MappedShares
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.last_uses import LastUses
 from torpor_container.models.loader import Found, Loaded, ModelLoader
-from torpor_container.models.mapped_shares import MappedShares
 from torpor_container.models.relief import Relief
 from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.footprint import Footprint, machine_bytes
+from torpor_container.core.occupancy import Footprint, machine_bytes
 
 BYTES = st.integers(0, 2**40)
 SIZES = st.dictionaries(st.sampled_from("abcde"), BYTES)

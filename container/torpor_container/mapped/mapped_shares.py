@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
 
-from torpor_container.core.footprint import Footprint
+from torpor_container.core.occupancy import Footprint
 from torpor_container.core.residency import Residency
 from torpor_container.formats.format import Mapped
 from torpor_container.mapped.mapped_folder import holders

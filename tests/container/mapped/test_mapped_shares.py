@@ -7,7 +7,7 @@ from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.formats.format import Mapped
 from torpor_container.mapped.mapped_folder import MappedFile, MappedFolder
-from torpor_container.models.mapped_shares import LOOKED_AT_EACH_TIME, MappedShares
+from torpor_container.mapped.mapped_shares import LOOKED_AT_EACH_TIME, MappedShares
 
 FILE_BYTES = 1_000
 OWN_BYTES = 10

@@ -10,8 +10,8 @@ import pytest
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from torpor_container.mapped import onnx_weights
-from torpor_container.mapped.onnx_weights import Damaged, Unparted, graph_of, part
+from torpor_container.formats import onnx_weights
+from torpor_container.formats.onnx_weights import Damaged, Unparted, graph_of, part
 
 NAME = "weights.onnx-1"
 WIDTH = 300
