@@ -50,6 +50,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.core",
         "torpor_container.processes.process_tree",
         "torpor_container.waiting",
+        "torpor_container.processes.import_steps",
+        "torpor_container.processes.step_record",
         "torpor_container.processes.zygote_client",
         "torpor_container.processes.lifeline",
         "torpor_container.http.server",

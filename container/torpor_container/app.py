@@ -133,7 +133,7 @@ class InstanceProcess:
             inference_output=settings.inference_output,
             memory_bytes=self._memory.size_bytes,
         )
-        self._zygote_access = ZygoteAccess(settings.zygote)
+        self._zygote_access = ZygoteAccess(settings.zygote, settings.whole_zygote)
         self._meter = Meter()
         loader = self._make_loader(conventions, ended)
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None

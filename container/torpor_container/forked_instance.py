@@ -13,6 +13,7 @@ from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
 from torpor_container.isolation import box
 from torpor_container.models.quarantine import software_of
+from torpor_container.processes.import_steps import Step, reached
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 from torpor_container.settings import Settings
@@ -24,8 +25,10 @@ OPTIONS = ServerOptions(log_level="warning")
 def prepare() -> None:
     """Do once, in the zygote, what every instance would do alike."""
     formats.look_up()
-    native_library()
-    box.prepare()
+    if reached() >= Step.BOOSTERS:
+        native_library()
+    if reached() is Step.WHOLE:
+        box.prepare()
     for known in formats.FORMATS:
         software_of(known.frameworks)
 

@@ -242,7 +242,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
     Setting("TORPOR_CLOCK_AHEAD_SECONDS", "clock_ahead_s", _optional_number, "", "How far the instance's dates and idle times are ahead of real time, to begin with. The endpoint sets it for `--travelling-clock`, and moves the clock later. Empty: the clock is real."),
     Setting("TORPOR_FAULTS", "faults", _bool, "false", "`true`: the endpoint may have the next loads of the instance find no memory. The endpoint sets it for `--faults`."),
-    Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote. The endpoint sets it. Without it, the container starts a zygote when a script needs one."),
+    Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote that the instance was forked from. The endpoint sets it. Without it, the container starts a zygote when a trial or a script needs one."),
+    Setting("TORPOR_WHOLE_PARENT", "whole_zygote", str, "", "The socket of the zygote that has all libraries imported, for scripts and for trials of pickles. The endpoint sets it. Empty: that of `TORPOR_WARM_PARENT`."),
 )  # fmt: skip
 
 BY_VARIABLE: Final[Mapping[str, Setting]] = {row.variable: row for row in SETTINGS}
@@ -320,6 +321,7 @@ class Settings:
     clock_ahead_s: float | None
     faults: bool
     zygote: str
+    whole_zygote: str
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":

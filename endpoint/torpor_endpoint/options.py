@@ -62,7 +62,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
     Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes at the ports after its own: they answer invocations (`docs/how-to/routers.md`)."),
     Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
-    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds.", metavar="SECONDS"),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygotes end when no instance has run for this many seconds. A few seconds give up their memory at rest, for wakes that import again.", metavar="SECONDS"),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts.", metavar="aws"),
     Option("--seed", "seed", int, None, "The seed of the emulated delays, of the draws by the variants' weights, and of the samples of data capture. The same seed gives the same ones."),
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),

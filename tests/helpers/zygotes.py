@@ -18,7 +18,7 @@ def zygote(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(64)
-        command = [sys.executable, "-m", "torpor_container.processes.zygote", str(listener.fileno())]
+        command = [sys.executable, "-m", "torpor_container.processes.zygote", str(listener.fileno()), "WHOLE"]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

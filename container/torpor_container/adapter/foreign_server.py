@@ -72,7 +72,9 @@ class ForeignServer:
             "environment": {**environment, **self._wiring(port), **command.environment},
             "mounts": {OPT_ML: str(self._base_dir.absolute())} if command.opt_ml else {},
         }
-        self._child = await self._zygote.fork(Job("torpor_container.adapter.foreign_program:start", arguments), [1])
+        self._child = await self._zygote.fork(
+            Job("torpor_container.adapter.foreign_program:start", arguments), [1], whole=False
+        )
         self.upstream = Upstream(("127.0.0.1", port), IDLE_MAX_S)
         self._watch = asyncio.create_task(self._watch_process(self._child), name="watch the container")
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.processes.import_steps import Step
 from torpor_container.settings import DEFAULTS
 
 DATA = "data"
@@ -109,6 +110,8 @@ class Format:
     """Modules that `load` imports. They are imported before a load is measured, since they belong to the instance."""
     by_malloc: bool = False
     """Whether all memory of a model comes from malloc, as with a framework in C++."""
+    step: Callable[[Path], Step] = lambda path: Step.WHOLE
+    """What a process must have imported before it loads this file. The last step has all that a pickle may need."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file in the directory that it can load."""

@@ -32,6 +32,7 @@ from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, ServableModel, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
+from torpor_container.processes.import_steps import Step
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its wheels collect usage data
 
@@ -210,5 +211,11 @@ def _layout(source: Any) -> RowLayout:
 
 
 FORMAT = Format(
-    "onnx", named("*.onnx"), load, bytes_per_artifact_byte=6.0, fixed_bytes=128 * 1024, frameworks=("onnxruntime",)
+    "onnx",
+    named("*.onnx"),
+    load,
+    bytes_per_artifact_byte=6.0,
+    fixed_bytes=128 * 1024,
+    frameworks=("onnxruntime",),
+    step=lambda path: Step.BARE,
 )

@@ -14,6 +14,7 @@ from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn import estimators
 from torpor_container.formats.xgboost import boosters, older_versions
 from torpor_container.formats.xgboost.boosters import Member
+from torpor_container.processes.import_steps import Step, reach
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
@@ -45,6 +46,7 @@ def opened(path: Path, conventions: Conventions) -> Any:
         raise LoadFailed(
             f"{path.name} is a pickle, which runs code as it loads, and {forbids} forbids it: {SAFE_FILES}"
         )
+    reach(Step.WHOLE)
     try:
         return _unpickle(path)
     except MemoryError as error:

@@ -25,8 +25,10 @@ from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
+from torpor_container.processes.import_steps import Step, reach, reached
 from torpor_container.processes.memory import give_back, no_memory, uss_bytes
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.step_record import StepRecord
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import InProcess, Runner
@@ -48,13 +50,15 @@ FLOOR_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Recognised:
-    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory."""
+    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory, and what
+    must be imported before."""
 
     placed: Placed
     format: Format
     path: Path
     disk_bytes: int
     predicted_bytes: int
+    step: Step
 
 
 class BuiltInLoader:
@@ -103,6 +107,7 @@ class BuiltInLoader:
         )
         self._meter = meter or Meter()
         self._imported: set[str] = set()
+        self._steps = StepRecord(Path(settings.base_dir))
         self._runners: set[Runner] = set()
         self._scripted: set[Runner] = set()  # those of user scripts, which have processes of their own
         self._cpu_time = CpuTime()
@@ -145,7 +150,7 @@ class BuiltInLoader:
         script = await self._submitted.script() if self._submitted else None
         try:
             with machine_faults():
-                known, path, disk_bytes, tried = await self._loaders.run(
+                known, path, disk_bytes, step, tried = await self._loaders.run(
                     self._identify, placed, (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
                 )
         except OSError as error:
@@ -157,30 +162,32 @@ class BuiltInLoader:
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
-        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted))
+        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted, step))
         if self._quarantine is not None and tried is not None:
-            load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known))
+            load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known, step))
         return Found(predicted, load)
 
     def _identify(
         self, placed: Placed, decided: tuple[Format, Path] | None
-    ) -> tuple[Format, Path, int, Version | None]:
-        """Format, file, bytes on disk, and version to try: None for a script, which has its own process anyway.
+    ) -> tuple[Format, Path, int, Step, Version | None]:
+        """Format, file, bytes on disk, what must be imported before the load, and the version to try: None for a
+        script, which has its own process anyway.
 
         Format and file are decided once for each version of an artifact (`decided`)."""
         known, path = decided or detect(placed.directory, self._settings.program, self._formats, self._conventions)
         disk_bytes = _size_bytes(placed.directory)
         if known.name == SCRIPT:
-            return known, path, disk_bytes, None
+            return known, path, disk_bytes, Step.WHOLE, None
+        step = known.step(path)
         verdict = verdicts.read(placed.record) if placed.record is not None else None
         tried = Version(
-            TrialCandidate(known.name, path, disk_bytes),
+            TrialCandidate(known.name, path, disk_bytes, step),
             software_of(known.frameworks),
             placed.record,
             mark_of(path),
             verdict,
         )
-        return known, path, disk_bytes, tried
+        return known, path, disk_bytes, step, tried
 
     def _no_scripts(self) -> str:
         """Why no script may run; empty if scripts may."""
@@ -217,11 +224,12 @@ class BuiltInLoader:
         loading = self._start_script if found.format.name == SCRIPT else self._load_here
         loaded = await loading(found)
         self._runners.add(loaded.runner)
+        self._steps.needed(found.step)
         return replace(loaded, took_s=self._clock() - began_s)
 
     async def _load_here(self, found: Recognised) -> Loaded:
         """Load into this process."""
-        await self._import(found.format)
+        await self._import(found.format, found.step)
         size_bytes, conventions = found.predicted_bytes, self._conventions.within(self._memory.size_bytes)
         with self._meter.window() as alone:
             if not self._sizing.to_be_measured(found.placed.model_id, found.format.name, found.disk_bytes):
@@ -238,9 +246,9 @@ class BuiltInLoader:
         runner = InProcess(model, self._predictors, EffortClocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""), mapped=model.mapped)
 
-    async def _import(self, known: Format) -> None:
-        if not self._imported.issuperset(known.frameworks):
-            await self._loaders.run(_import_all, known.frameworks)
+    async def _import(self, known: Format, step: Step) -> None:
+        if reached() < step or not self._imported.issuperset(known.frameworks):
+            await self._loaders.run(_import_all, step, known.frameworks)
             self._imported.update(known.frameworks)
 
     async def _start_script(self, found: Recognised) -> Loaded:
@@ -283,7 +291,8 @@ def _process_bytes(runner: Runner) -> int:
     return sum(map(uss_bytes, runner.processes()))
 
 
-def _import_all(modules: Sequence[str]) -> None:
+def _import_all(step: Step, modules: Sequence[str]) -> None:
+    reach(step)
     for module in modules:
         import_module(module)
 

@@ -1,4 +1,4 @@
-"""The zygote: one process with the frameworks imported, which forks instances and script processes on request.
+"""The zygote: a process with libraries imported, up to a step, which forks instances and script processes on request.
 
 It never predicts and never starts a thread, since a fork of a process with threads may hang. It listens on a Unix
 socket. Each connection asks for one child, and is that child's lifeline from then on:
@@ -6,9 +6,10 @@ socket. Each connection asks for one child, and is that child's lifeline from th
     client ──► {"run": "module:function", "arguments": {...}, "log": path, ...}\\n   (+ descriptors)
     client ◄── {"pid": 123}\\n … {"exit": 0}\\n
 
-When the client closes the connection, or dies, the zygote kills the child with its whole session. When the owner of
-the zygote dies, the zygote's standard input ends: it ends too, and the kernel kills the children. So no process
-outlives the endpoint, whichever is killed.
+An empty line in place of a request is answered with `{"ready": true}` once the imports are done. When the client
+closes the connection, or dies, the zygote kills the child with its whole session. When the owner of the zygote dies,
+the zygote's standard input ends: it ends too, and the kernel kills the children. So no process outlives the endpoint,
+whichever is killed.
 """
 
 import gc
@@ -20,13 +21,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from torpor_container.processes.guardian import guarded
 from torpor_container.processes.holes import fill
+from torpor_container.processes.import_steps import Step, reach
 from torpor_container.processes.process_tree import (
     adopt_orphans,
     end,
@@ -36,28 +38,24 @@ from torpor_container.processes.process_tree import (
     kill_session,
     kill_tree,
 )
+from torpor_container.processes.zygote_client import READY
 
-PRELOAD: tuple[str, ...] = (
-    "numpy",
-    "xgboost",
-    "sklearn.ensemble",
-    "sklearn.linear_model",
-    "sklearn.pipeline",
-    "starlette.applications",
-    "uvloop",
-    "msgspec",
-    "torpor_container.forked_instance",
-    "torpor_container.trials.trial_child",
-    "torpor_container.formats.script.child_main",
-    "torpor_container.isolation.script_watch",
-)
-"""Modules that children find imported. Not onnxruntime: its import starts threads, and takes a child only 0.2 s."""
+PRELOAD: Mapping[Step, tuple[str, ...]] = {
+    Step.BARE: (
+        "numpy",
+        "starlette.applications",
+        "uvloop",
+        "msgspec",
+        "torpor_container.forked_instance",
+        "torpor_container.trials.trial_child",
+    ),
+    Step.WHOLE: ("torpor_container.formats.script.child_main", "torpor_container.isolation.script_watch"),
+}
+"""Modules that children find imported beside the libraries of a step: scripts are forked from a whole zygote. Not
+onnxruntime: its import starts threads, and takes a child only 0.2 s."""
 
 PREPARE = "torpor_container.forked_instance:prepare"
 """Does once what every child would do, and starts no thread."""
-
-NOT_YET = ("pyarrow",)
-"""The import of these starts a thread, and pandas imports them if they are installed. A child may import them."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Numeric libraries start thread pools at their import unless these variables forbid it."""
@@ -151,6 +149,9 @@ class Zygote:
         child.received += message
         if not message or len(child.received) > MESSAGE_MAX:
             self._kill(child)
+            self._forget(child)
+        elif child.received == READY:
+            self._send(child, {"ready": True})
             self._forget(child)
         elif not child.pid and child.received.endswith(b"\n"):
             self._fork(child)
@@ -273,15 +274,14 @@ def _redirect_output(path: str) -> None:
     os.close(log)
 
 
-def preload() -> None:
-    """Import what children need, without starting a thread."""
-    for name in NOT_YET:
-        sys.modules[name] = None  # type: ignore[assignment]  # Python's own way to forbid an import
-    for name in PRELOAD:
-        importlib.import_module(name)
+def preload(step: Step, libraries: Callable[[Step], None]) -> None:
+    """Import what the children of this step need, without starting a thread."""
+    libraries(step)
+    for needed_at, names in PRELOAD.items():
+        if needed_at <= step:
+            for name in names:
+                importlib.import_module(name)
     _function_of(PREPARE)()
-    for name in NOT_YET:
-        del sys.modules[name]
 
 
 def _function_of(function: str) -> Any:
@@ -290,16 +290,16 @@ def _function_of(function: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def main() -> None:
-    """`python -m torpor_container.processes.zygote N`: listens on descriptor N; standard input is the lifeline."""
+def main(libraries: Callable[[Step], None] = reach) -> None:
+    """`python -m torpor_container.processes.zygote N STEP`: listens on descriptor N, with the libraries of the step
+    imported; standard input is the lifeline. `libraries` imports them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
     listener = socket.socket(fileno=int(sys.argv[1]))
     gc.disable()  # imported objects stay: to look through them again and again takes a tenth of this time
-    preload()
+    preload(Step[sys.argv[2]], libraries)
     adopt_orphans()
-    gc.collect()
     filled = fill()  # so that children allocate on pages of their own
-    gc.freeze()  # a collection in a child would touch, and so copy, every shared page
+    gc.freeze()  # a collection in a child would touch, and so copy, every shared page, for a thousand objects
     gc.enable()
     Zygote(listener, sys.stdin.fileno()).run()
     filled.clear()

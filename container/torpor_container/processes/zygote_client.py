@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.processes.import_steps import Step
 from torpor_container.processes.inherited_variables import inherited
 from torpor_container.processes.process_tree import kill_tree, parent, resume
 
@@ -22,6 +23,9 @@ CLOSED_WITHIN_S = 2.0
 RESUMED_AFTER_S = 1.0
 GUARDIAN_ENDS_WITHIN_S = 1.0
 """A guardian kills and reaps what it guards, which takes milliseconds."""
+
+READY = b"\n"
+"""Asks a zygote whether its imports are done: only then is it answered."""
 
 ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.processes.zygote")
 """`-P`: files in the working directory are not modules."""
@@ -144,6 +148,15 @@ class ZygoteClient:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    async def ready(self) -> None:
+        """Wait until its imports are done. Raises ConnectionError if it ends before."""
+        reader, writer = await asyncio.open_unix_connection(str(self.path))
+        with ExitStack() as finished:
+            finished.callback(writer.close)
+            writer.write(READY)
+            if not await reader.readline():
+                raise ConnectionError("the zygote ended before its imports were done")
+
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Fork a child with these open descriptors.
 
@@ -170,13 +183,27 @@ class ZygoteClient:
         return Child(answer["pid"], reader, writer, job.guarded)
 
 
+def listening(path: Path) -> socket.socket:
+    """A socket that listens at this path, in place of an older one."""
+    path.unlink(missing_ok=True)
+    with ExitStack() as unless_bound:
+        listener = unless_bound.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        listener.bind(str(path))
+        listener.listen(512)
+        unless_bound.pop_all()
+    return listener
+
+
 class OwnedZygote(ZygoteClient):
     """A zygote that this process started, and that ends with it."""
 
-    def __init__(self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float) -> None:
+    def __init__(
+        self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float, lends_path: bool
+    ) -> None:
         super().__init__(path)
         self._process = process
         self._closed_within_s = closed_within_s
+        self._lends_path = lends_path
 
     @classmethod
     async def start(
@@ -185,30 +212,35 @@ class OwnedZygote(ZygoteClient):
         command: Sequence[str] = ZYGOTE,
         closed_within_s: float = CLOSED_WITHIN_S,
         forgotten: tuple[str, ...] = (),
+        step: Step = Step.WHOLE,
+        listener: socket.socket | None = None,
     ) -> "OwnedZygote":
-        """Start it. It listens at `path` at once: requests wait until its imports are done.
+        """Start it. It listens at `path` at once: requests wait until it has imported what the step has. `listener`
+        listens there already, and stays the caller's.
 
         It gets the variables of this process that `inherited` lets through, without names that begin with one of
         `forgotten`: its children can read with which variables it was started.
         """
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(str(path))
-            listener.listen(512)
+        with ExitStack() as started:
+            descriptor = (listener or started.enter_context(listening(path))).fileno()
             process = await asyncio.create_subprocess_exec(
                 *command,
-                str(listener.fileno()),
+                str(descriptor),
+                step.name,
                 stdin=asyncio.subprocess.PIPE,
-                pass_fds=[listener.fileno()],
+                pass_fds=[descriptor],
                 start_new_session=True,
                 env=inherited(os.environ, forgotten),
             )
-        return cls(path, process, closed_within_s)
+        return cls(path, process, closed_within_s, lends_path=listener is not None)
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         self._resume()
         return await super().fork(job, descriptors)
+
+    async def ended(self) -> None:
+        """Wait for its end."""
+        await self._process.wait()
 
     @property
     def pid(self) -> int:
@@ -229,8 +261,8 @@ class OwnedZygote(ZygoteClient):
         except TimeoutError:
             kill_tree(self._process.pid)
             await self._process.wait()
-        with suppress(FileNotFoundError):
-            os.unlink(self.path)
+        if not self._lends_path:
+            self.path.unlink(missing_ok=True)
 
     def _resume(self) -> None:
         """Resume the zygote: a child, which runs foreign code, may have stopped it."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from torpor_container.core.trials import MIB, End
 from torpor_container.core.work_wait import GaveUp, WorkWait
 from torpor_container.errors import LoadFailed
+from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
@@ -62,9 +63,10 @@ class Asked:
 class Tester(asyncio.Protocol):
     """One process of trials. It does one thing at a time."""
 
-    def __init__(self, child: Child, line: socket.socket) -> None:
-        """`line` is this end of a socket of which the process has the other."""
+    def __init__(self, child: Child, line: socket.socket, whole: bool) -> None:
+        """`line` is this end of a socket of which the process has the other. `whole`: it began with all libraries."""
         self.trials = 0
+        self._whole = whole
         self._child = child
         self._line = line
         self._received = b""
@@ -74,19 +76,20 @@ class Tester(asyncio.Protocol):
         self._resident_bytes = resident_bytes(child.pid)
 
     @classmethod
-    async def forked(cls, zygote: ZygoteAccess, arguments: Mapping[str, Any]) -> "Tester":
-        """A process that is ready. Raises LoadFailed."""
+    async def forked(cls, zygote: ZygoteAccess, arguments: Mapping[str, Any], step: Step) -> "Tester":
+        """A process that is ready, for work that needs this step. Raises LoadFailed."""
+        whole = step is Step.WHOLE
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
             unfinished.enter_context(ours)
             try:
-                child = await zygote.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT])
+                child = await zygote.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT], whole)
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
             unfinished.callback(child.kill)
             theirs.close()
             ours.setblocking(False)
-            tester = cls(child, ours)
+            tester = cls(child, ours, whole or zygote.whole)
             ready = tester._expect(Bounds(0, 0.0))
             await asyncio.get_running_loop().create_unix_connection(lambda: tester, sock=ours)
             unfinished.callback(tester.end)
@@ -94,6 +97,10 @@ class Tester(asyncio.Protocol):
                 raise LoadFailed("the process to try the model in ended before it began")
             unfinished.pop_all()
         return tester
+
+    def has(self, step: Step) -> bool:
+        """Whether it may do work that needs this step: it imports XGBoost itself, but not scikit-learn."""
+        return self._whole or step is not Step.WHOLE
 
     async def ask(
         self,

@@ -24,6 +24,7 @@ from torpor_container.formats.xgboost.soundness import prove_booster
 from torpor_container.isolation.abilities import found
 from torpor_container.isolation.box import enter_for_reading
 from torpor_container.processes import process_tree
+from torpor_container.processes.import_steps import Step, reach, reached
 from torpor_container.processes.memory import end_before_others, give_back, limit_data, no_memory
 from torpor_container.typed_json import read
 
@@ -60,7 +61,8 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     with socket.socket(fileno=connection) as channel:
         channel.set_inheritable(False)
         send = partial(_send, channel)
-        _warm_up()
+        if reached() >= Step.BOOSTERS:
+            _warm_up()
         send(READY)
         for request, lent in _requests(channel):
             if request["act"] == "work":
@@ -107,6 +109,7 @@ def work(request: Told, descriptors: list[int], send: Callable[[Told], None]) ->
         after.callback(give_back)
         for descriptor in descriptors:
             after.callback(os.close, descriptor)
+        reach(Step[request["step"]])
         run = getattr(import_module(module), function)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         send({"end": "done", "result": run(request["arguments"], descriptors)})
@@ -119,7 +122,8 @@ def serve(request: Told, conventions: Conventions, send: Callable[[Told], None])
     model = None
     limit_cpu(request["limit_s"])
     with _reporting(Path(request["path"]).name, send):
-        for framework in known.frameworks:  # its memory must not count as the model's
+        reach(Step[request["step"]])  # their memory must not count as the model's
+        for framework in known.frameworks:
             import_module(framework)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)

@@ -17,6 +17,7 @@ from torpor_container.core.trials import QUICK_MAX, SLOW_MAX, End, limit_s, shar
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.child_process import RAISED
+from torpor_container.processes.import_steps import Step
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.trials.tester import Bounds, Ended, Tester, Told
@@ -32,11 +33,12 @@ TRIALS_MAX = 1000
 
 @dataclass(frozen=True)
 class TrialCandidate:
-    """What to try: a model's file and its format, and the bytes of its folder."""
+    """What to try: a model's file and its format, the bytes of its folder, and what must be imported first."""
 
     format: str
     path: Path
     disk_bytes: int
+    step: Step = Step.WHOLE
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,14 @@ class Afterwork:
 
     It runs in a process like those of trials: under their limits, in their box, which lets it write to `descriptors`
     and to nothing else. `disk_bytes` is the size of the files that it reads; `limit_bytes` is the memory that it may
-    take.
+    take beside the libraries of `step`, which are imported first.
     """
 
     run: str
     arguments: Mapping[str, Any]
     disk_bytes: int
     limit_bytes: int
+    step: Step = Step.WHOLE
     descriptors: Sequence[int] = field(default=())
 
 
@@ -122,9 +125,15 @@ class Trials:
         """Do work on a version after its verdict, one at a time, in a place for slow trials. Raises LoadFailed with the
         reason if it fails, ends its process, or exceeds its limits."""
         bounds = Bounds(work.limit_bytes, limit_s(work.disk_bytes, self._load_timeout_s))
-        request = {"act": "work", "run": work.run, "arguments": work.arguments, **_limits(bounds)}
+        request = {
+            "act": "work",
+            "run": work.run,
+            "arguments": work.arguments,
+            "step": work.step.name,
+            **_limits(bounds),
+        }
         async with self._afterwork, self._slow, AsyncExitStack() as unless_good:
-            worker, self._afterworker = self._afterworker or await self._fork(), None
+            worker = await self._worker_with(work.step)
             self._busy.add(worker)
             unless_good.callback(self._busy.discard, worker)
             unless_good.push_async_callback(worker.close)
@@ -159,12 +168,26 @@ class Trials:
     ) -> TrialEnd:
         if self._preparing is not None and not self._idle:
             await asyncio.wait({self._preparing})
-        used = bool(self._idle)
-        tester = self._idle.pop() if used else await self._fork()
-        ended = await self._try_in(tester, candidate, limit_bytes, loaded)
-        if used and ended.end is End.DIED and not self._closed:
-            ended = await self._try_in(await self._fork(), candidate, limit_bytes, loaded)
+        idle = self._idle_with(candidate.step)
+        ended = await self._try_in(idle or await self._fork(candidate.step), candidate, limit_bytes, loaded)
+        if idle and ended.end is End.DIED and not self._closed:
+            ended = await self._try_in(await self._fork(candidate.step), candidate, limit_bytes, loaded)
         return ended
+
+    def _idle_with(self, step: Step) -> Tester | None:
+        """A process that waits for a trial, with these libraries: the last one that worked."""
+        for place in reversed(range(len(self._idle))):
+            if self._idle[place].has(step):
+                return self._idle.pop(place)
+        return None
+
+    async def _worker_with(self, step: Step) -> Tester:
+        worker, self._afterworker = self._afterworker, None
+        if worker is not None and worker.has(step):
+            return worker
+        if worker is not None:
+            worker.end()
+        return await self._fork(step)
 
     async def _try_in(
         self, tester: Tester, candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None]
@@ -175,6 +198,7 @@ class Trials:
             "format": candidate.format,
             "path": os.fspath(candidate.path),
             "disk_bytes": candidate.disk_bytes,
+            "step": candidate.step.name,
             **_limits(bounds),
         }
         self._busy.add(tester)
@@ -206,14 +230,14 @@ class Trials:
         """Make a process ready. If that fails, the first trial reports why."""
         try:
             with suppress(LoadFailed):
-                self._idle.append(await self._fork())
+                self._idle.append(await self._fork(Step.BARE))
                 self._end_idle_later()
         finally:
             self._preparing = None
 
-    async def _fork(self) -> Tester:
+    async def _fork(self, step: Step) -> Tester:
         conventions = self._conventions.within(self._memory.size_bytes)
-        return await Tester.forked(self._zygote, {**self._arguments, "conventions": written(conventions)})
+        return await Tester.forked(self._zygote, {**self._arguments, "conventions": written(conventions)}, step)
 
 
 class _Place:

@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
+from torpor_container.processes.import_steps import Step
+from torpor_container.processes.step_record import recorded
 from torpor_endpoint.host import Slot
 
 
@@ -32,6 +34,11 @@ class Disks:
     def mapped_of(self, slot: Slot, role: str = "") -> Path:
         """The folder of the files that the slot's instance maps, as do the variant's others of this role."""
         return self._variant(slot.endpoint, slot.variant) / f"mapped{_whose(role)}"
+
+    def step_of(self, slot: Slot) -> Step | None:
+        """The step of imports that models of the variant have needed on this machine; None if none was loaded."""
+        folders = self._variant(slot.endpoint, slot.variant)
+        return max((step for folder in folders.glob("*") if (step := recorded(folder)) is not None), default=None)
 
     def put_aside(self, endpoint: str, variant: str | None = None) -> Path:
         """Rename the disks of a variant, or of an endpoint: one of the same name gets new ones at once. The folder that

@@ -1,7 +1,7 @@
 """Runs instances as processes of this machine: a zygote forks them, and each listens on a Unix socket.
 
-Each process has an owner: the endpoint owns the zygote, and the zygote owns the instances. When a process is killed,
-the processes that it owns end too, so that none outlives the endpoint.
+Each process has an owner: the endpoint owns the zygotes, and a zygote owns the instances that it forked. When a process
+is killed, the processes that it owns end too, so that none outlives the endpoint.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.waiting.quiet_timeout import patiently
+from torpor_endpoint.core.warm_steps import WantedStep, wanted
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.exits import exit_reason
@@ -41,7 +42,7 @@ class RunningInstance:
 
 
 class LocalHost:
-    """Instances on this machine, as children of its zygote. What runs ends with the endpoint: nothing is adopted.
+    """Instances on this machine, as children of its zygotes. What runs ends with the endpoint: nothing is adopted.
 
     `folder` holds their sockets. It is emptied and made private, and must have a short path: a socket's path has at
     most 107 characters.
@@ -118,7 +119,7 @@ class LocalHost:
             unfinished.callback(_forget, address)
             try:
                 async with patiently(FORK_TIMEOUT_S):
-                    child = await self._fork(job, address)
+                    child = await self._fork(job, address, wanted(environment, self._disks.step_of(spec.slot)))
             except (OSError, ValueError) as error:  # TimeoutError is an OSError
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
             unfinished.pop_all()
@@ -126,13 +127,13 @@ class LocalHost:
         self._running[spec.slot] = RunningInstance(launched, address, child, base_dir)
         return launched
 
-    async def _fork(self, job: Job, address: str) -> Child:
+    async def _fork(self, job: Job, address: str, needs: WantedStep) -> Child:
         if job.log is not None:
             job.log.parent.mkdir(parents=True, exist_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(address)
             listener.listen(1024)
-            return await self._warm_parent.fork(job, [listener.fileno()])
+            return await self._warm_parent.fork(job, [listener.fileno()], needs)
 
 
 async def _ended(running: RunningInstance, grace_s: float) -> None:

@@ -1,80 +1,196 @@
-"""Keeps the zygote of this machine: it starts when a process is wanted, and ends when none has run for a while.
+"""Keeps the zygotes of this machine: they start when a process is wanted, and end when none has run for a while.
 
-Instances on this machine and training jobs are its children.
+Instances on this machine and training jobs are their children. `core.warm_steps` decides which zygote forks; this room
+carries it out. The socket of the whole zygote, which has all libraries, is there all the time: a connection to it
+starts that zygote, if it does not run, and waits for it.
 """
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
+from typing import Any, Protocol
 
+from torpor_container.processes.import_steps import Step
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
+from torpor_endpoint.core.warm_steps import WantedStep, WarmZygote, source, spare
+from torpor_endpoint.host.awaited_socket import AwaitedSocket
 
 RETIRE_PERIOD_S = 5.0
 
 
-class WarmParent:
-    """The zygote, whichever lives now. `folder` holds its socket; `start` starts one that listens at the given path."""
+class StartZygote(Protocol):
+    """Starts a zygote of this step at the path; `listener`, if there is one, listens there already."""
 
-    def __init__(self, folder: Path, start: Callable[[Path], Awaitable[OwnedZygote]] = OwnedZygote.start) -> None:
+    async def __call__(self, path: Path, *, step: Step, listener: socket.socket | None) -> OwnedZygote: ...
+
+
+@dataclass
+class RunningZygote:
+    """One that runs, its children, and whether its imports are done."""
+
+    step: Step
+    zygote: OwnedZygote
+    children: int = 0
+    ready: bool = False
+
+    def seen(self) -> WarmZygote:
+        return WarmZygote(self.step, self.ready, self.children)
+
+
+class WarmParent:
+    """The zygotes that run now, at most one of each step. `folder` holds their sockets."""
+
+    def __init__(self, folder: Path, start: StartZygote = OwnedZygote.start) -> None:
         self._folder = folder
         self._start = start
-        self._zygote: OwnedZygote | None = None
-        self._used = asyncio.Lock()  # held while it starts, forks or ends
+        self._running: dict[Step, RunningZygote] = {}
+        self._changing = asyncio.Lock()  # held while one starts or ends
+        self._whole_socket = AwaitedSocket(folder / f"whole-{secrets.token_hex(4)}")
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def fork(self, job: Job, descriptors: Sequence[int]) -> Child:
-        """Start a child with these descriptors. It finds the zygote's socket in TORPOR_WARM_PARENT.
+    async def fork(self, job: Job, descriptors: Sequence[int], wanted: WantedStep) -> Child:
+        """Start a child with these descriptors. Its variables name the sockets of its zygote and of the whole one.
 
         Raises OSError, ValueError.
         """
-        async with self._used:
-            try:
-                return await self._forked(job, descriptors)
-            except ConnectionError:  # the zygote was killed a moment ago, and its end is not noticed yet
-                await self._dismiss()
-                return await self._forked(job, descriptors)
+        try:
+            child = await self._fork(job, descriptors, wanted.step)
+        except ConnectionError:  # the zygote was killed a moment ago, and another one takes its place
+            child = await self._fork(job, descriptors, wanted.step)
+        if wanted.guessed:
+            self._keep(self._find(Step.WHOLE))
+        return child
 
     async def zygote(self) -> ZygoteClient:
-        """The running zygote, for other processes that must end with the endpoint."""
-        async with self._used:
-            return await self._living()
+        """The whole zygote, for other processes that must end with the endpoint."""
+        return (await self._find(Step.WHOLE)).zygote
 
     async def retire(
         self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Watch the zygote for ever, and end it after `idle_s` without any process: then only the endpoint runs.
+        """Watch the zygotes for ever, and end them after `idle_s` without any process: then only the endpoint runs.
 
-        `busy` says whether the zygote has children.
+        `busy` says whether one has children that others forked.
         """
         idle_since_s = monotonic()
         while True:
             await pause(min(idle_s, RETIRE_PERIOD_S))
-            if self._used.locked() or busy():
+            if busy() or self._has_children():
                 idle_since_s = monotonic()
-            elif self._zygote is not None and monotonic() - idle_since_s >= idle_s:
-                await self.close()
+            elif self._running and monotonic() - idle_since_s >= idle_s:
+                await self._end(lambda: () if self._has_children() else tuple(self._running))
+
+    def _has_children(self) -> bool:
+        return any(running.children for running in self._running.values())
 
     async def close(self) -> None:
-        """End the zygote and its children. Another one starts when it is wanted."""
-        async with self._used:
-            await self._dismiss()
+        """End the zygotes and their children."""
+        await self._end(lambda: tuple(self._running))
+        while self._tasks:
+            tasks = tuple(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._whole_socket.close()
 
-    async def _forked(self, job: Job, descriptors: Sequence[int]) -> Child:
-        zygote = await self._living()
-        environment = {**job.environment, "TORPOR_WARM_PARENT": str(zygote.path)}
-        return await zygote.fork(replace(job, environment=environment), descriptors)
+    # -- forks -----------------------------------------------------------------------------------------------------
+    async def _fork(self, job: Job, descriptors: Sequence[int], needed: Step) -> Child:
+        running = await self._find(needed)
+        sockets = {"TORPOR_WARM_PARENT": running.zygote.path, "TORPOR_WHOLE_PARENT": self._whole_socket.path}
+        environment = {**job.environment, **{name: str(path) for name, path in sockets.items()}}
+        child = None
+        running.children += 1
+        try:
+            child = await running.zygote.fork(replace(job, environment=environment), descriptors)
+        except ConnectionError:
+            await self._end(lambda: (running.step,) if self._running.get(running.step) is running else ())
+            raise
+        finally:
+            self._keep(self._let_go(running, child))
+        return child
 
-    async def _living(self) -> OwnedZygote:
-        """The zygote that runs, or a new one. Each has a socket of its own, so that an old socket is never reused."""
-        if self._zygote is not None and not self._zygote.running:
-            await self._dismiss()
-        if self._zygote is None:
-            self._zygote = await self._start(self._folder / f"warm-{secrets.token_hex(4)}")
-        return self._zygote
+    async def _let_go(self, running: RunningZygote, child: Child | None) -> None:
+        """Wait for the end of a child, if it was forked: it may have been the last one of its zygote."""
+        if child is not None:
+            await child.wait()
+        running.children -= 1
+        await self._end_spare()
 
-    async def _dismiss(self) -> None:
-        zygote, self._zygote = self._zygote, None
-        if zygote is not None:
-            await zygote.close()
+    # -- starts and ends -------------------------------------------------------------------------------------------
+    async def _find(self, needed: Step) -> RunningZygote:
+        """The zygote to fork from, which may still import. Each but the whole one has a socket of its own, so that an
+        old socket is never reused."""
+        async with self._changing:
+            self._running = {step: one for step, one in self._running.items() if one.zygote.running}
+            step = source(needed, [one.seen() for one in self._running.values()])
+            if step not in self._running:
+                self._running[step] = RunningZygote(step, await self._started(step))
+                self._keep(self._follow(self._running[step]))
+            return self._running[step]
+
+    async def _started(self, step: Step) -> OwnedZygote:
+        if step is Step.WHOLE:
+            self._whole_socket.await_none()
+            with ExitStack() as unless_started:
+                unless_started.callback(self._refuse)
+                whole = await self._start(self._whole_socket.path, step=step, listener=self._whole_socket.listener())
+                unless_started.pop_all()
+            return whole
+        self._await_asking()
+        return await self._start(self._folder / f"warm-{secrets.token_hex(4)}", step=step, listener=None)
+
+    def _refuse(self) -> None:
+        """Tell those who wait for the whole zygote that it did not start; the next one that asks starts another."""
+        self._whole_socket.refuse()
+        self._await_asking()
+
+    def _await_asking(self) -> None:
+        """Start the whole zygote for the first that connects, unless it runs and takes connections itself."""
+        if Step.WHOLE not in self._running:
+            self._whole_socket.await_one(lambda: self._keep(self._find(Step.WHOLE)))
+
+    async def _follow(self, running: RunningZygote) -> None:
+        """Wait until the zygote is ready, and then for its end."""
+        ended = asyncio.ensure_future(running.zygote.ended())
+        ready = asyncio.ensure_future(running.zygote.ready())
+        try:
+            await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
+            running.ready = ready.done() and ready.exception() is None
+            await self._end_spare()
+            await ended
+        finally:
+            ready.cancel()
+            ended.cancel()
+        async with self._changing:
+            if self._running.get(running.step) is running:
+                del self._running[running.step]
+            if running.step is Step.WHOLE and Step.WHOLE not in self._running:
+                if running.ready:
+                    self._await_asking()
+                else:
+                    self._refuse()
+
+    async def _end_spare(self) -> None:
+        await self._end(lambda: spare([one.seen() for one in self._running.values()]))
+
+    async def _end(self, leaving: Callable[[], Iterable[Step]]) -> None:
+        """End the zygotes of these steps with their children. Others start when they are wanted."""
+        async with self._changing:
+            for step in leaving():
+                await self._running.pop(step).zygote.close()
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run this in the background."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a zygote that could not start: who waits for it is told

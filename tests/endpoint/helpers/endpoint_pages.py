@@ -37,7 +37,7 @@ def asleep(live: LiveEndpoint, *endpoints: str) -> bool:
 
 
 def forked(live: LiveEndpoint) -> list[int]:
-    """Instances and their processes: children of the zygote, which is a child of the worker. Oldest first."""
+    """Instances and their processes: children of a zygote, which is a child of the worker. Oldest first."""
     return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(serving(parent))]
 
 

@@ -11,7 +11,7 @@ from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 
-BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
+BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = {}, "gc:collect"; z.main(str)'
 """A zygote with nothing imported: it comes and goes in no time."""
 COMMAND = (sys.executable, "-c", BARE)
 

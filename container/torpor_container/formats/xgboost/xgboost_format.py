@@ -9,6 +9,7 @@ from torpor_container.formats.format import DATA, SAFE_FILES, Conventions, Forma
 from torpor_container.formats.frameworks import said_by
 from torpor_container.formats.xgboost import boosters, learned_categories, older_versions
 from torpor_container.formats.xgboost.boosters import Member
+from torpor_container.processes.import_steps import Step
 
 PICKLE = contents.PICKLED
 
@@ -43,6 +44,11 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
 def member(path: Path, conventions: Conventions) -> Member:
     """The booster in a file, for use with others. Raises LoadFailed."""
     return pickled.member(path, conventions) if _is_pickle(path) else _read(path, conventions)
+
+
+def step(path: Path) -> Step:
+    """XGBoost alone, but for a pickle: that may hold an estimator with scikit-learn's interface."""
+    return Step.WHOLE if _is_pickle(path) else Step.BOOSTERS
 
 
 def _is_pickle(path: Path) -> bool:
@@ -115,4 +121,5 @@ FORMAT = Format(
     fixed_bytes=64 * 1024,
     frameworks=("xgboost",),
     by_malloc=True,
+    step=step,
 )

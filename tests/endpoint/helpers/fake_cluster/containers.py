@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from torpor_container.processes.import_steps import Step
 from torpor_container.processes.zygote_client import Job
+from torpor_endpoint.core.warm_steps import WantedStep
 from torpor_endpoint.host.warm_parent import WarmParent
 
 
@@ -35,7 +37,7 @@ StartContainer = Callable[[Mapping[str, str], Path, socket.socket], Awaitable[Co
 def forked(parent: WarmParent) -> StartContainer:
     async def start(environment: Mapping[str, str], log: Path, listener: socket.socket) -> Container:
         job = Job("torpor_container.forked_instance:start", {}, dict(environment), log)
-        return await parent.fork(job, [listener.fileno()])
+        return await parent.fork(job, [listener.fileno()], WantedStep(Step.WHOLE))
 
     return start
 

@@ -1,0 +1,187 @@
+"""The zygotes of a machine: one that has little forks first, and one that has all takes over once it is ready.
+
+Their imports are played: those of a whole zygote last until the test opens its gate.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.helpers.local_hosts import warm_parent
+from tests.helpers.processes import children, gone
+from tests.helpers.waiting import reached
+from torpor_container.processes.import_steps import Step
+from torpor_container.processes.process_tree import parent as parent_of
+from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
+from torpor_endpoint.core.warm_steps import WantedStep
+from torpor_endpoint.host.warm_parent import WarmParent
+
+ZYGOTE = """
+import os, pathlib, sys
+from torpor_container.processes import zygote
+def libraries(step):
+    if step.name == "WHOLE" and pathlib.Path({gate!r}).read_text() == "broken":
+        os._exit(1)
+def rest(arguments, descriptors):
+    print(os.environ["TORPOR_WHOLE_PARENT"], flush=True)
+    os.read(descriptors[0], 1)
+zygote.PRELOAD, zygote.PREPARE = {{}}, "gc:collect"
+zygote.main(libraries)
+"""
+
+BOOSTERS, WHOLE, GUESSED = WantedStep(Step.BOOSTERS), WantedStep(Step.WHOLE), WantedStep(Step.BOOSTERS, guessed=True)
+
+
+@dataclass
+class Ground:
+    """The zygotes under test, and the gate of the whole one."""
+
+    parent: WarmParent
+    folder: Path
+    gate: Path
+    rest_on: int
+
+    async def fork(self, wanted: WantedStep) -> Child:
+        return await self.parent.fork(self.job(), [self.rest_on], wanted)
+
+    def job(self) -> Job:
+        return Job("__main__:rest", log=self.folder / "log")
+
+    async def open(self, word: str = "open") -> None:
+        """Let the imports of the whole zygote end; it comes to its gate once it has started."""
+        await asyncio.to_thread(self.gate.write_text, word)
+
+    def whole_client(self) -> ZygoteClient:
+        """A client of the socket that the children are told of."""
+        return ZygoteClient(Path((self.folder / "log").read_text().split()[-1]))
+
+
+@asynccontextmanager
+async def ground(folder: Path) -> AsyncIterator[Ground]:
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    parent = warm_parent(folder, (sys.executable, "-c", ZYGOTE.format(gate=str(gate))))
+    read, write = os.pipe()
+    try:
+        yield Ground(parent, folder, gate, read)
+    finally:
+        await parent.close()
+        os.close(read)
+        os.close(write)
+
+
+def run(folder: Path, story: Callable[[Ground], Awaitable[None]]) -> None:
+    async def told() -> None:
+        async with ground(folder) as here:
+            await story(here)
+
+    before = set(children(os.getpid()))
+    asyncio.run(asyncio.wait_for(told(), 60.0))
+    assert set(children(os.getpid())) <= before
+
+
+async def logged(here: Ground) -> None:
+    await reached(lambda: (here.folder / "log").exists() and here.folder.joinpath("log").read_text(), look_s=0.01)
+
+
+def test_the_whole_zygote_starts_behind_a_guess_and_takes_over_once_it_is_ready(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        children = [await here.fork(GUESSED), await here.fork(BOOSTERS)]
+        low = parent_of(children[0].pid)
+        assert parent_of(children[1].pid) == low  # the whole one still imports
+        await here.open()
+
+        async def from_the_whole() -> bool:
+            children.append(await here.fork(BOOSTERS))
+            return parent_of(children[-1].pid) != low
+
+        await reached(from_the_whole, look_s=0.01)
+        last = children.pop()
+        assert all(child.running for child in children)  # they live on with their own zygote
+        for child in children:
+            child.kill()
+        assert low is not None
+        assert await asyncio.to_thread(gone, low)
+        assert last.running
+
+    run(tmp_path, story)
+
+
+def test_what_needs_all_waits_for_the_whole_zygote_and_what_does_not_goes_on(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        waiting = asyncio.create_task(here.fork(WHOLE))
+        await asyncio.sleep(0)
+        await here.open()
+        whole = await waiting
+        other = await here.fork(BOOSTERS)
+        assert parent_of(whole.pid) == parent_of(other.pid)  # it was ready, and one zygote is enough
+
+    run(tmp_path, story)
+
+
+def test_no_whole_zygote_runs_until_something_needs_it(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        before = set(children(os.getpid()))
+        child = await here.fork(BOOSTERS)
+        await logged(here)
+        assert set(children(os.getpid())) - before == {parent_of(child.pid)}
+        asked = asyncio.create_task(here.whole_client().fork(here.job(), [here.rest_on]))
+        await here.open()
+        script = await asked
+        assert parent_of(script.pid) not in (None, parent_of(child.pid))
+
+    run(tmp_path, story)
+
+
+def test_a_killed_whole_zygote_is_replaced_when_the_next_one_asks(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        child = await here.fork(GUESSED)
+        await logged(here)
+        client = here.whole_client()
+        pids = []
+        for _ in range(3):
+            asked = asyncio.create_task(client.fork(here.job(), [here.rest_on]))
+            await here.open()
+            pids.append(parent_of((await asked).pid))
+            assert pids[-1] is not None
+            os.kill(pids[-1], signal.SIGKILL)
+            assert await asyncio.to_thread(gone, pids[-1])
+        assert len(set(pids)) == 3
+        assert child.running
+
+    run(tmp_path, story)
+
+
+def test_a_whole_zygote_that_cannot_import_ends_no_one_but_those_who_wait_for_it(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        child = await here.fork(GUESSED)
+        await logged(here)
+        asked = asyncio.create_task(here.whole_client().fork(here.job(), [here.rest_on]))
+        await here.open("broken")
+        with pytest.raises(ConnectionError):
+            await asked
+        assert child.running
+        assert (await here.fork(BOOSTERS)).running
+
+    run(tmp_path, story)
+
+
+def test_zygotes_end_together_once_nothing_has_run_for_a_while_and_come_back(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        first = await here.fork(BOOSTERS)
+        low = parent_of(first.pid)
+        retiring = asyncio.create_task(here.parent.retire(lambda: False, 0.0))
+        first.kill()
+        assert low is not None
+        assert await asyncio.to_thread(gone, low)
+        retiring.cancel()
+        assert parent_of((await here.fork(BOOSTERS)).pid) != low
+
+    run(tmp_path, story)
