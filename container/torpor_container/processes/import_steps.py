@@ -1,7 +1,7 @@
 """The steps in which a process imports the libraries of models: each has what the steps before it have.
 
 `import xgboost` draws in scikit-learn where that is installed, which takes three times as long as XGBoost itself. So
-XGBoost is imported without it first. scikit-learn's interface of XGBoost (`XGBClassifier`) is then not the real one,
+XGBoost is imported without it first. Its estimators, which have scikit-learn's interface, are then not the real ones,
 which pickles, pipelines and scripts need: `reach` puts that right once a process goes on to the last step.
 """
 

@@ -55,8 +55,8 @@ class Afterwork:
     arguments: Mapping[str, Any]
     disk_bytes: int
     limit_bytes: int
-    step: Step = Step.WHOLE
     descriptors: Sequence[int] = field(default=())
+    step: Step = Step.WHOLE
 
 
 class TrialEnd(NamedTuple):
