@@ -32,7 +32,14 @@ class Instance:
         self._connections: set[asyncio.Transport] = set()
 
     async def start(self) -> None:
-        self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Answers(self), self.socket)
+        """A launch may be cancelled meanwhile: then nothing listens."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: _Answers(self), self.socket, start_serving=False)
+        try:
+            await self._server.start_serving()
+        except asyncio.CancelledError:
+            self.die()
+            raise
 
     def opened(self, connection: asyncio.Transport) -> None:
         self._connections.add(connection)
