@@ -81,7 +81,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/running/runners.py": (CALL,),
     "container/torpor_container/transport/stream_client.py": ("Part of a streamed answer",),
     "container/torpor_container/transport/upstream.py": (CALL,),
-    "container/torpor_container/trials/trial_process.py": ("Trial of a new version",),
+    "container/torpor_container/trials/tester.py": ("Trial of a new version",),
     "endpoint/torpor_endpoint/clocks/instance_clocks.py": (ASKED,),
     "endpoint/torpor_endpoint/clocks/travelling.py": ("Moved clock",),
     "endpoint/torpor_endpoint/dashboard/simulating.py": ("Simulation that the dashboard asks for",),
