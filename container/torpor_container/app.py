@@ -288,6 +288,7 @@ class InstanceProcess:
             settings.revalidate != "off",
             self._meter,
             loose,
+            *([self._built_in.look] if self._built_in else []),
         )
 
     def _digested(self, store: ArtifactStore, prefix: Prefix) -> ArtifactStore:

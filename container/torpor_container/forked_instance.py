@@ -12,7 +12,7 @@ from torpor_container.formats.xgboost.dense import native_library
 from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
 from torpor_container.isolation import box
-from torpor_container.models.quarantine import software_of
+from torpor_container.models.quarantine import software_of, verdicts_of
 from torpor_container.processes.import_steps import Step, reached
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
@@ -49,7 +49,7 @@ def _suspects(settings: Settings) -> Suspects | None:
     if settings.container is not None or not settings.trials or not settings.multi_model or not settings.model_source:
         return None
     folder = Path(settings.base_dir)
-    judge(folder, folder / "models")
+    judge(folder, verdicts_of(settings))
     suspects = Suspects(folder)
     suspects.watch()
     return suspects

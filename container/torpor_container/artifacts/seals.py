@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,10 +56,22 @@ class Seal:
 
     files: Mapping[str, SealedFile]
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.mark.size_bytes for file in self.files.values())
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of the folder: of all paths and contents, and of nothing else. Equal folders have the same one."""
+        digest = hashlib.sha256()
+        for path in sorted(self.files):
+            digest.update(b"%s\0%s\0" % (os.fsencode(path), self.files[path].digest.encode()))
+        return digest.hexdigest()
+
     @classmethod
     def of(cls, folder: Path) -> "Seal":
         """The seal of a folder that nobody else can change yet. Raises OSError, BrokenSeal for a link."""
-        return cls({path: SealedFile(digest_of(file), _mark(file)) for path, file in _files(folder)})
+        return cls({path: SealedFile(digest_of(file), mark_of(file)) for path, file in _files(folder)})
 
     def check(self, folder: Path, digest: Callable[[int], str] = digest_of) -> None:
         """Raises BrokenSeal unless the folder has exactly these files, and OSError where it cannot be read."""
@@ -67,7 +80,7 @@ class Seal:
             sealed = left.pop(path, None)
             if sealed is None:
                 raise BrokenSeal(f"{path} was added")
-            mark = _mark(file)
+            mark = mark_of(file)
             if mark != sealed.mark and (mark.size_bytes != sealed.mark.size_bytes or digest(file) != sealed.digest):
                 raise BrokenSeal(f"{path} was changed")
         if left:
@@ -106,6 +119,7 @@ def _opened(name: str, flags: int, above: int | None, held: ExitStack) -> int:
     return descriptor
 
 
-def _mark(file: int) -> Mark:
+def mark_of(file: int) -> Mark:
+    """The mark of an open file, once all is written to it."""
     status = os.fstat(file)
     return Mark(status.st_ino, status.st_size, status.st_ctime_ns)

@@ -8,6 +8,7 @@ folder appears by one rename, finished, and is valid while it has its record: a 
 
 import errno
 import json
+import os
 import re
 import shutil
 import threading
@@ -124,28 +125,31 @@ class UnpackedArtifacts:
                 except FileExistsError:
                     continue  # an earlier process left it, and it cannot be removed
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
         """Turn the workspace into the folder of this key, in place of an older version, without the downloaded file.
 
         It makes and removes few folders: each takes a tenth of a millisecond when the processor's caches are cold.
         Raises DiskFull if the artifact is over the whole budget.
         """
+        size_bytes = seal.size_bytes
         if size_bytes > self.budget_bytes:
             raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
-        folder = self._root / self.id_of(key, version)
-        seal = Seal.of(workspace / MODEL)
-        entry = UnpackedArtifact(key, version, folder.name, folder / MODEL, size_bytes, seal)
+        model_id = self.id_of(key, version)
+        folder = f"{self._root}/{model_id}"
+        entry = UnpackedArtifact(key, version, model_id, Path(folder, MODEL), size_bytes, seal)
         self.remove(key)
         with disk_full_for(key):
-            (workspace / PACKED).unlink(missing_ok=True)
-            (workspace / _RECORD).write_bytes(self._record(entry).encode())
+            with suppress(FileNotFoundError):
+                os.unlink(f"{workspace}/{PACKED}")
+            with open(f"{workspace}/{_RECORD}", "wb", buffering=0) as record:
+                record.write(self._record(entry).encode())
             try:
-                workspace.rename(folder)
+                os.rename(workspace, folder)
             except OSError as error:
                 if error.errno not in _IN_THE_WAY:
                     raise
-                self._erase(folder)  # left by an earlier removal
-                workspace.rename(folder)
+                self._erase(Path(folder))  # left by an earlier removal
+                os.rename(workspace, folder)
         with self._lock:
             self._entries[key] = entry
         if self._aside:
@@ -153,7 +157,7 @@ class UnpackedArtifacts:
         return entry
 
     def discard(self, workspace: Path) -> None:
-        """Remove a workspace and what is left in it, unless it was published."""
+        """Remove a workspace that was not published, and what is in it."""
         shutil.rmtree(workspace, ignore_errors=True)
 
     def remove(self, key: str) -> int:

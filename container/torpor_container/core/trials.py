@@ -44,22 +44,20 @@ class End(Enum):
 class Verdict:
     """The result of a trial: `reason` says why the version is quarantined; it is empty for a good one.
 
-    `limit_bytes` is the memory that it was given, if that was too little, else 0. `software` is what tried it. `deaths`
-    counts the ends of instances while it predicted. `starved`: the trial took too long, and got little of the processor
-    time that it wanted.
+    `limit_bytes` is the memory that it was given, if that was too little, else 0. `deaths` counts the ends of instances
+    while it predicted. `starved`: the trial took too long, and got little of the processor time that it wanted.
     """
 
-    reason: str
-    software: str
+    reason: str = ""
     limit_bytes: int = 0
     deaths: int = 0
     starved: bool = False
 
 
-def step(verdict: Verdict | None, software: str, most_bytes: int, quiet: bool = False) -> TrialStep:
-    """What to do next. A verdict holds for the software that made it, and for no more memory than it was given. That of
-    a starved trial holds until the machine may be `quiet`."""
-    if verdict is None or verdict.software != software:
+def step(verdict: Verdict | None, most_bytes: int, quiet: bool = False) -> TrialStep:
+    """What to do next. A verdict holds for no more memory than its trial was given. That of a starved trial holds until
+    the machine may be `quiet`."""
+    if verdict is None:
         return TrialStep.TRY
     if not verdict.reason:
         return TrialStep.TRUST
@@ -67,11 +65,11 @@ def step(verdict: Verdict | None, software: str, most_bytes: int, quiet: bool = 
     return TrialStep.TRY if lifted else TrialStep.REFUSE
 
 
-def after_death(verdict: Verdict | None, software: str, how: str) -> Verdict:
+def after_death(verdict: Verdict, how: str) -> Verdict:
     """The verdict on a version that predicted as an instance ended."""
-    deaths = 1 + (verdict.deaths if verdict is not None and verdict.software == software else 0)
+    deaths = 1 + verdict.deaths
     reason = f"an instance ended {deaths} times while it predicted ({how})" if deaths >= DEATHS_MAX else ""
-    return Verdict(reason, software, deaths=deaths)
+    return Verdict(reason, deaths=deaths)
 
 
 def allowance_bytes(budget_bytes: int) -> int:

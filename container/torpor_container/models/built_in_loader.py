@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from cachetools import FIFOCache
 
@@ -24,7 +25,7 @@ from torpor_container.measuring.effort import Effort, EffortClocks, measured
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
-from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
+from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of, verdicts_of
 from torpor_container.processes.import_steps import Step, reach, reached
 from torpor_container.processes.memory import give_back, no_memory, uss_bytes
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -34,9 +35,9 @@ from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import InProcess, Runner
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
-from torpor_container.trials import verdicts
 from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import TrialCandidate, Trials
+from torpor_container.trials.verdicts import key_of
 
 LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
@@ -59,6 +60,18 @@ class Recognised:
     disk_bytes: int
     predicted_bytes: int
     step: Step
+    tried: Version | None
+
+
+class Identified(NamedTuple):
+    """What a folder holds: the model's format and file, the bytes of all files, what must be imported
+    before the load, and the version to try, if any."""
+
+    format: Format
+    path: Path
+    disk_bytes: int
+    step: Step
+    tried: Version | None
 
 
 class BuiltInLoader:
@@ -114,7 +127,10 @@ class BuiltInLoader:
         self._known: FIFOCache[Path, tuple[Format, Path]] = FIFOCache(KNOWN_MAX)  # by the folder of each version
         self._settling: asyncio.Future[Settled] | None = None  # a request to settle that has not begun
         self._suspects = suspects
-        self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
+        self._verdicts = verdicts_of(settings)
+        self._quarantine = (
+            Quarantine(trials, self._verdicts, self._free_bytes, self.unload) if trials is not None else None
+        )
 
     async def start(self) -> None:
         """Nothing to do: it can load from the beginning."""
@@ -144,50 +160,68 @@ class BuiltInLoader:
         lost = self._predictors.lost + self._loaders.lost
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
+    def look(self, placed: Placed) -> "Identified | Exception | None":
+        """Identify a model on the thread that has just unpacked or checked its folder. The error if that fails; None
+        where scripts come from elsewhere."""
+        if self._submitted:
+            return None
+        try:
+            with machine_faults():
+                return self._identify(placed, self._known.get(placed.directory))
+        except (ContainerError, OSError) as error:
+            return error
+
     async def recognise(self, placed: Placed) -> Found:
         if self._submitted and (refusal := self._no_scripts()):
             raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
-        script = await self._submitted.script() if self._submitted else None
-        try:
-            with machine_faults():
-                known, path, disk_bytes, step, tried = await self._loaders.run(
-                    self._identify, placed, (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
-                )
-        except OSError as error:
-            raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
-        if placed.record is not None:
+        known, path, disk_bytes, step, tried = await self._identified(placed)
+        if placed.content:
             self._known[placed.directory] = known, path
         if known.name == SCRIPT and (refusal := self._no_scripts()):
             raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
-        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted, step))
+        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted, step, tried))
         if self._quarantine is not None and tried is not None:
-            load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known, step))
+            passed = self._quarantine.passed(tried, load)
+            if self._is_imported(known, step):
+                load = await passed
+            else:
+                load, _ = await asyncio.gather(passed, self._import(known, step))
         return Found(predicted, load)
 
-    def _identify(
-        self, placed: Placed, decided: tuple[Format, Path] | None
-    ) -> tuple[Format, Path, int, Step, Version | None]:
-        """Format, file, bytes on disk, what must be imported before the load, and the version to try: None for a
-        script, which has its own process anyway.
+    async def _identified(self, placed: Placed) -> "Identified":
+        seen = placed.seen
+        script = await self._submitted.script() if self._submitted else None
+        try:
+            if isinstance(seen, Exception):
+                raise seen
+            if isinstance(seen, Identified):
+                return seen
+            with machine_faults():
+                decided = (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
+                return await self._loaders.run(self._identify, placed, decided)
+        except OSError as error:
+            raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
 
-        Format and file are decided once for each version of an artifact (`decided`)."""
+    def _identify(self, placed: Placed, decided: tuple[Format, Path] | None) -> "Identified":
+        """Format and file are decided once for each version of an artifact (`decided`). A script is not tried: it has
+        its own process anyway."""
         known, path = decided or detect(placed.directory, self._settings.program, self._formats, self._conventions)
-        disk_bytes = _size_bytes(placed.directory)
+        disk_bytes = _size_bytes(placed.directory) if placed.disk_bytes is None else placed.disk_bytes
         if known.name == SCRIPT:
-            return known, path, disk_bytes, Step.WHOLE, None
+            return Identified(known, path, disk_bytes, Step.WHOLE, None)
         step = known.step(path)
-        verdict = verdicts.read(placed.record) if placed.record is not None else None
-        tried = Version(
-            TrialCandidate(known.name, path, disk_bytes, step),
-            software_of(known.frameworks),
-            placed.record,
-            mark_of(path),
-            verdict,
-        )
-        return known, path, disk_bytes, step, tried
+        candidate = TrialCandidate(known.name, path, disk_bytes, step)
+        if not placed.content:
+            return Identified(known, path, disk_bytes, step, Version(candidate, mark_of(path), kept=False))
+        file, asked = path.relative_to(placed.directory).as_posix(), self._conventions
+        software = software_of(known.frameworks)
+        key = key_of(placed.content, known.name, file, asked.image, str(asked.ensemble), software)
+        if placed.pardoned:
+            self._verdicts.pardon(key)
+        return Identified(known, path, disk_bytes, step, Version(candidate, key, True, self._verdicts.read(key)))
 
     def _no_scripts(self) -> str:
         """Why no script may run; empty if scripts may."""
@@ -241,20 +275,22 @@ class BuiltInLoader:
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        if self._suspects is not None and found.placed.record is not None and found.format.name not in PROVED:
-            model = self._suspects.watched(model, found.placed.model_id)
+        if self._suspects and found.tried and found.tried.kept and found.format.name not in PROVED:
+            model = self._suspects.watched(model, found.tried.key)
         runner = InProcess(model, self._predictors, EffortClocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""), mapped=model.mapped)
 
+    def _is_imported(self, known: Format, step: Step) -> bool:
+        return reached() >= step and self._imported.issuperset(known.frameworks)
+
     async def _import(self, known: Format, step: Step) -> None:
-        if reached() < step or not self._imported.issuperset(known.frameworks):
+        if not self._is_imported(known, step):
             await self._loaders.run(_import_all, step, known.frameworks)
             self._imported.update(known.frameworks)
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
-        record = found.placed.record
-        compiled = record.with_name(COMPILED) if record is not None else None
+        compiled = found.placed.directory.with_name(COMPILED) if found.placed.content else None
         runner, effort = await self._scripts.start(found.placed.directory, found.path, compiled)
         async with AsyncExitStack() as unless_known:  # close it if it cannot be returned
             unless_known.push_async_callback(runner.close)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.neighbours import Neighbours
+from torpor_container.artifacts.seals import Seal
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpacked import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.residency import Hit, Residency
@@ -20,7 +22,6 @@ from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
 from torpor_container.processes.threads import run_to_completion
-from torpor_container.trials import verdicts
 from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3
@@ -48,9 +49,11 @@ class DiskTier:
         revalidate: bool = False,
         meter: Meter | None = None,
         loose: LooseFiles | None = None,
+        look: Callable[[Placed], object] = lambda placed: None,
     ) -> None:
         """`meter` is the meter of the models in this process: to fetch and unpack takes memory too. `loose` fetches
-        models that are not archives."""
+        models that are not archives. `look` looks into each folder that is given out, for its loader, on the thread
+        that has just unpacked or checked it: a switch of threads costs about as much as to unpack a small model."""
         self._prefix = prefix
         self._store = store
         self._disk = disk
@@ -59,6 +62,7 @@ class DiskTier:
         self._revalidate = revalidate
         self._meter = meter or Meter()
         self._loose = loose
+        self._look = look
         self._neighbours = Neighbours(prefix, store, clock)
         self._doubted: set[str] = set()  # S3 may have a newer version: ask before the folder is used
         self._pardoned: set[str] = set()  # a quarantined version is tried again
@@ -69,18 +73,14 @@ class DiskTier:
         The tier calls `make_room` when too many folders are pinned. Raises the artifact errors and NoRoom.
         """
         await self._revalidate_if_doubted(name)
-        await self._drop_if_touched(name)
+        placed = await self._placed_on_disk(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.loading(name):
-                await self._fetch(name, spans, make_room)
+                placed = await self._fetch(name, spans, make_room)
             self._tier.changed()  # one download fewer is in flight
             self._tier.dismiss(self._tier.residency.evict_excess(name, self._tier.clock()))
-        artifact = self._artifact(name)
-        record = artifact.directory.with_name(verdicts.NAME)
-        if name in self._pardoned:
-            self._pardoned.discard(name)
-            await asyncio.to_thread(verdicts.pardon, record)
-        return Placed(name, artifact.model_id, artifact.directory, artifact.version, record)
+        self._pardoned.discard(name)
+        return placed or self._placed(name, self._artifact(name))
 
     def doubt(self, name: str) -> None:
         """Ask S3 for a newer version before the folder is taken again."""
@@ -88,9 +88,8 @@ class DiskTier:
             self._doubted.add(name)
 
     def pardon(self, name: str) -> None:
-        """Forget the verdict that quarantines the version on disk, before it is taken again."""
-        if self._tier.residency.get(name) is not None:
-            self._pardoned.add(name)
+        """End the quarantine of the version that is taken next."""
+        self._pardoned.add(name)
 
     async def newest(self, name: str) -> Newest:
         """The version that S3 has now. Raises the artifact errors."""
@@ -148,16 +147,24 @@ class DiskTier:
         assert artifact is not None, "the residency says that it is on disk"
         return artifact
 
-    async def _fetch(self, name: str, spans: LoadSpans, make_room: MakeRoom | None) -> None:
-        key = self._prefix.key_of(name)
+    def _placed(self, name: str, artifact: UnpackedArtifact) -> Placed:
+        """What is given out. It looks into the folder, and may block."""
+        seal, pardoned = artifact.seal, name in self._pardoned
+        placed = Placed(
+            name, artifact.model_id, artifact.directory, artifact.version, seal.content, seal.size_bytes, pardoned
+        )
+        return replace(placed, seen=self._look(placed))
+
+    async def _fetch(self, name: str, spans: LoadSpans, make_room: MakeRoom | None) -> Placed:
         began_s = self._tier.clock()
         with spans.step(WaitStep.DOWNLOAD):
             head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
-            size_bytes = await self._download(key, head, spans)
+            placed = await self._download(name, head, spans)
         now_s = self._tier.clock()
-        self._tier.residency.loaded(name, size_bytes, now_s - began_s, now_s)
+        self._tier.residency.loaded(name, placed.disk_bytes or 0, now_s - began_s, now_s)
+        return placed
 
     async def _head(self, name: str) -> ArtifactHead:
         """What S3 says of the object. ArtifactMissing names the objects with similar names."""
@@ -173,53 +180,68 @@ class DiskTier:
         budget_bytes = self._tier.residency.budget_bytes
         return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
-    async def _download(self, key: str, head: ArtifactHead, spans: LoadSpans) -> int:
+    async def _download(self, name: str, head: ArtifactHead, spans: LoadSpans) -> Placed:
+        key = self._prefix.key_of(name)
         try:
             if head.file is not None:
                 with (
                     suppress(FileNotFoundError),
                     spans.step(WaitStep.UNPACK),
                 ):  # the file may be deleted now
-                    return await self._measured(spans, self._unpack_in_place, key, head, head.file)
-            return await self._download_through(await asyncio.to_thread(self._disk.workspace), key, head, spans)
+                    return await self._measured(spans, self._unpack_in_place, name, head, head.file)
+            return await self._download_through(await asyncio.to_thread(self._disk.workspace), name, head, spans)
         except asyncio.CancelledError:
             await run_to_completion(self._disk.remove, key)  # it may be published already
             raise
 
-    async def _download_through(self, workspace: Path, key: str, head: ArtifactHead, spans: LoadSpans) -> int:
-        """Download into a folder that is removed afterwards."""
-        try:
+    async def _download_through(self, workspace: Path, name: str, head: ArtifactHead, spans: LoadSpans) -> Placed:
+        """Download into a folder that is removed unless it was published."""
+        key = self._prefix.key_of(name)
+        async with AsyncExitStack() as unless_published:
+            unless_published.push_async_callback(run_to_completion, self._disk.discard, workspace)
             if self._loose is not None:
                 with spans.step(WaitStep.DOWNLOAD):
                     await self._loose.gather(key, head, workspace / MODEL)
-                await run_to_completion(self._disk.publish, key, head.version, workspace, head.size_bytes)
-                return head.size_bytes
-            archive = workspace / PACKED
-            with spans.step(WaitStep.DOWNLOAD):
-                await self._store.get(key, head, archive)
-            with spans.step(WaitStep.UNPACK):
-                return await self._measured(spans, self._unpack, key, head, archive, workspace)
-        finally:
-            await run_to_completion(self._disk.discard, workspace)
+                placed = await run_to_completion(self._publish_loose, name, head, workspace)
+            else:
+                archive = workspace / PACKED
+                with spans.step(WaitStep.DOWNLOAD):
+                    await self._store.get(key, head, archive)
+                with spans.step(WaitStep.UNPACK):
+                    placed = await self._measured(spans, self._unpack, name, head, archive, workspace)
+            unless_published.pop_all()
+        return placed
 
-    async def _measured(self, spans: LoadSpans, unpack: Callable[..., int], *arguments: object) -> int:
-        size_bytes: int
-        size_bytes, spans.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
-        return size_bytes
+    async def _measured(self, spans: LoadSpans, unpack: Callable[..., Placed], *arguments: object) -> Placed:
+        placed: Placed
+        placed, spans.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
+        return placed
 
-    def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:
-        """One call for all steps: a switch of threads costs about as much as to unpack a small model."""
+    # -- on a thread -----------------------------------------------------------------------------------------------
+    def _unpack_in_place(self, name: str, head: ArtifactHead, file: Path) -> Placed:
         workspace = self._disk.workspace()
-        try:
-            return self._unpack(key, head, file, workspace)
-        finally:
-            self._disk.discard(workspace)
+        with ExitStack() as unless_published:
+            unless_published.callback(self._disk.discard, workspace)
+            placed = self._unpack(name, head, file, workspace)
+            unless_published.pop_all()
+        return placed
 
-    def _unpack(self, key: str, head: ArtifactHead, archive: Path, workspace: Path) -> int:
-        unpacked = unpack(archive, workspace / MODEL, self._limits, key)
-        self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
-        return unpacked.size_bytes
+    def _unpack(self, name: str, head: ArtifactHead, archive: Path, workspace: Path) -> Placed:
+        seal = unpack(archive, workspace / MODEL, self._limits, self._prefix.key_of(name))
+        return self._publish(name, head, workspace, seal)
 
+    def _publish_loose(self, name: str, head: ArtifactHead, workspace: Path) -> Placed:
+        return self._publish(name, head, workspace, Seal.of(workspace / MODEL))
+
+    def _publish(self, name: str, head: ArtifactHead, workspace: Path, seal: Seal) -> Placed:
+        return self._placed(name, self._disk.publish(self._prefix.key_of(name), head.version, workspace, seal))
+
+    def _checked(self, name: str, artifact: UnpackedArtifact) -> tuple[str | None, Placed | None]:
+        """Why the folder may not be read; if it may, what is given out."""
+        fault = self._disk.fault(artifact)
+        return fault, self._placed(name, artifact) if fault is None else None
+
+    # -- what is on disk -------------------------------------------------------------------------------------------
     async def _revalidate_if_doubted(self, name: str) -> None:
         """Drop the folder if S3 has a newer version. A doubt that is raised meanwhile stays."""
         doubted = name in self._doubted
@@ -238,11 +260,16 @@ class DiskTier:
         if artifact is not None and (await self._head(name)).version != artifact.version:
             await self.drop(name, "the object in S3 is newer")
 
-    async def _drop_if_touched(self, name: str) -> None:
-        """Other programs, and code of models that no box holds, may change or remove files on this disk."""
+    async def _placed_on_disk(self, name: str) -> Placed | None:
+        """What is on disk, if nobody touched it: other programs, and code of models that no box holds, may change or
+        remove files there."""
         artifact = self._disk.find(self._prefix.key_of(name))
-        if artifact is not None and (fault := await asyncio.to_thread(self._disk.fault, artifact)) is not None:
+        if artifact is None:
+            return None
+        fault, placed = await asyncio.to_thread(self._checked, name, artifact)
+        if fault is not None:
             await self.drop(name, fault)
+        return placed
 
     async def _remove(self, name: str) -> None:
         await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))

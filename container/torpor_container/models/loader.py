@@ -18,15 +18,19 @@ from torpor_container.running.runners import Runner
 class Placed:
     """An unpacked artifact: the name that requests use for it, the id of its version, and its folder.
 
-    `version` is what its store calls the version; empty where there is no store. `record` is the file of the trial's
-    verdict on this version; None where versions cannot be told apart.
+    `version` is what its store calls the version; empty where there is no store. `content` is the digest of all files
+    of the folder; empty where contents cannot be told apart. `pardoned`: a quarantine of it ends now. `seen` is what
+    the loader saw of the folder, if it has looked.
     """
 
     name: str
     model_id: str
     directory: Path
     version: str = ""
-    record: Path | None = None
+    content: str = ""
+    disk_bytes: int | None = None  # of all files; None where nobody counted them
+    pardoned: bool = False
+    seen: object = None
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Permits to load a version of an artifact once its trial succeeded, and remembers the results of trials.
 
 A version that ended its process, took too much memory or time, or has trees without an end is quarantined: no instance
-with this disk loads it again until there is another version, other software, or, if memory was short, more memory. If
-the trial got little processor time, it is tried again once the machine is quiet, or a minute later. `torpor reload` has
-any version tried again that ended no instance.
+of this machine loads its content again, under whatever name, until there is other software or, if memory was short,
+more memory. If the trial got little processor time, it is tried again once the machine is quiet, or a minute later.
+`torpor reload` has any version tried again that ended no instance.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from cachetools import FIFOCache
 
@@ -38,8 +38,9 @@ from torpor_container.errors import (
 )
 from torpor_container.models.loader import Loaded
 from torpor_container.running.runners import Runner
-from torpor_container.trials import verdicts
+from torpor_container.settings import Settings
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
+from torpor_container.trials.verdicts import Verdicts
 from torpor_container.waiting.quiet_time import is_quiet
 
 KNOWN_MAX = 10_000
@@ -55,16 +56,22 @@ Load = Callable[[], Awaitable[Loaded]]
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an artifact: its model, the software that reads it, and the file of its verdict.
+    """One version of an artifact: its model, and the verdict as it was read, under its key.
 
-    Without a `record` the verdict is remembered under `mark`, as long as this instance lives.
+    Where contents cannot be told apart, the verdict is not `kept`: this instance remembers it as long as it lives.
     """
 
     candidate: TrialCandidate
-    software: str
-    record: Path | None
-    mark: str
-    verdict: Verdict | None  # as read from the record
+    key: str
+    kept: bool
+    verdict: Verdict | None = None
+
+
+class TrialInFlight(NamedTuple):
+    """A trial that is not over. `loaded` is done once it has loaded the model, if it does."""
+
+    loaded: "asyncio.Future[None]"
+    over: "asyncio.Task[TrialEnd]"
 
 
 class Quarantine:
@@ -73,6 +80,7 @@ class Quarantine:
     def __init__(
         self,
         trials: Trials,
+        verdicts: Verdicts,
         free_bytes: Callable[[], int],
         unload: Callable[[Runner], Awaitable[object]],
         is_quiet: Callable[[], bool] = is_quiet,
@@ -82,20 +90,22 @@ class Quarantine:
         `is_quiet` says whether a process gets a processor now; a starved version is tried again after `starved_for_s`
         even if none does."""
         self._trials = trials
+        self._verdicts = verdicts
         self._is_quiet = is_quiet
         self._starved_for_s = starved_for_s
         self._starved_at_s: FIFOCache[str, float] = FIFOCache(KNOWN_MAX)
         self._free_bytes = free_bytes
         self._unload = unload
         self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
+        self._trying: dict[str, TrialInFlight] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
     async def passed(self, tried: Version, load: Load) -> Load:
         """Try the version if need be, and return how to load it. Raises Quarantined, and what a load would raise."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
-        verdict = tried.verdict or self._known.get(tried.mark)
-        quiet = verdict is not None and verdict.starved and self._may_be_over(tried.mark)
-        match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes), quiet):
+        verdict = tried.verdict or self._known.get(tried.key)
+        quiet = verdict is not None and verdict.starved and self._may_be_over(tried.key)
+        match step(verdict, most_bytes(budget_bytes, disk_bytes), quiet):
             case TrialStep.TRUST:
                 return load
             case TrialStep.REFUSE:
@@ -103,40 +113,37 @@ class Quarantine:
                 raise _refusal(verdict)
         if not fits_a_share(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
-        if tried.candidate.format in PROVED:
-            return await self._load_during_trial(tried, load)
-        return await self._after_trial(tried, load, await self._trials.share(tried.candidate))
+        trial = self._trying.get(tried.key) or self._begin_trial(tried)
+        if tried.candidate.format in PROVED and not trial.over.done():
+            either: set[asyncio.Future[Any]] = {trial.over, trial.loaded}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not trial.over.done():
+                return partial(self._load_and_await_trial, tried, load, trial.over)
+        return await self._after_trial(tried, load, await asyncio.shield(trial.over))
 
     async def close(self) -> None:
         await self._trials.close()
         await asyncio.gather(*self._background, return_exceptions=True)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _load_during_trial(self, tried: Version, load: Load) -> Load:
-        """Permit the load once the trial has loaded the model: a load that ends a process does so there first."""
-        loaded = asyncio.Event()
-        trial = asyncio.create_task(self._trials.share(tried.candidate, loaded.set))
-        self._keep(trial)
-        signal = asyncio.create_task(loaded.wait())
-        try:
-            await asyncio.wait({trial, signal}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            trial.cancel()
-            raise
-        finally:
-            signal.cancel()
-        if trial.done():
-            return await self._after_trial(tried, load, trial.result())
-        return partial(self._load_and_await_trial, tried, load, trial)
+    def _begin_trial(self, tried: Version) -> "TrialInFlight":
+        """Try a version with a share of the memory. All that have the same content wait for this one trial."""
+        loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        over = asyncio.create_task(self._trials.share(tried.candidate, partial(loaded.set_result, None)))
+        self._trying[tried.key] = trial = TrialInFlight(loaded, over)
+        self._keep(over)
+        over.add_done_callback(lambda _: self._trying.pop(tried.key))
+        return trial
 
     async def _load_and_await_trial(self, tried: Version, load: Load, trial: "asyncio.Task[TrialEnd]") -> Loaded:
+        """Load what the trial has loaded and still checks: a load that ends a process has done so there."""
         loaded = await load()
         async with AsyncExitStack() as unless_good:
             unless_good.push_async_callback(self._unload, loaded.runner)
             ended = await asyncio.shield(trial)
             if ended.end is End.GOOD:
                 unless_good.pop_all()
-                self._note(tried, Verdict("", tried.software))
+                self._passed(tried)
                 return loaded
         return await (await self._after_trial(tried, load, ended))()
 
@@ -165,35 +172,38 @@ class Quarantine:
     async def _load(self, tried: Version, load: Load) -> Loaded:
         """Load it, and record success only then: a version that ends the instance all the same is tried again."""
         loaded = await load()
-        self._note(tried, Verdict("", tried.software))
+        self._passed(tried)
         return loaded
 
     async def _check(self, tried: Version, ended: TrialEnd) -> None:
-        """Raise the error of a trial that failed."""
+        """Raise the error of a trial that failed. One that passed is not repeated by this instance; the machine knows
+        it once the instance has loaded the model too."""
         if ended.end is End.GOOD:
+            self._known[tried.key] = Verdict()
             return
         if ended.end is End.REFUSED:
             raise ended.error or LoadFailed(ended.how)
         limit_bytes = most_bytes(self._trials.budget_bytes, tried.candidate.disk_bytes)
         limit_bytes = limit_bytes if ended.end is End.EXCEEDED else 0
-        verdict = Verdict(ended.how, tried.software, limit_bytes, starved=ended.starved)
+        verdict = Verdict(ended.how, limit_bytes, starved=ended.starved)
         if ended.starved:
-            self._starved_at_s[tried.mark] = monotonic()
-        await self._note(tried, verdict)
+            self._starved_at_s[tried.key] = monotonic()
+        if tried.kept:
+            await asyncio.to_thread(self._verdicts.write, tried.key, verdict)
+        else:
+            self._known[tried.key] = verdict
         raise _refusal(verdict)
 
-    def _may_be_over(self, mark: str) -> bool:
+    def _may_be_over(self, key: str) -> bool:
         """Whether a version whose trial was starved may get a processor now."""
-        starved_at_s = self._starved_at_s.get(mark)
+        starved_at_s = self._starved_at_s.get(key)
         return starved_at_s is None or monotonic() - starved_at_s >= self._starved_for_s or self._is_quiet()
 
-    def _note(self, tried: Version, verdict: Verdict) -> "asyncio.Task[None]":
-        """Remember a verdict, and write it to its record in the background."""
-        if tried.record is None:
-            self._known[tried.mark] = verdict
-        writing = asyncio.create_task(_write(tried.record, verdict))
-        self._keep(writing)
-        return writing
+    def _passed(self, tried: Version) -> None:
+        """Write a good verdict in the background. A kill before that loses it, and has the content tried again."""
+        self._known[tried.key] = Verdict()
+        if tried.kept:
+            self._keep(asyncio.create_task(asyncio.to_thread(self._verdicts.write, tried.key, Verdict())))
 
     def _keep(self, task: "asyncio.Task[Any]") -> None:
         self._background.add(task)
@@ -213,9 +223,9 @@ def _refusal(verdict: Verdict) -> ContainerError:
     return Quarantined.because(verdict.reason, final=verdict.deaths > 0)
 
 
-async def _write(record: Path | None, verdict: Verdict) -> None:
-    if record is not None:
-        await asyncio.to_thread(verdicts.write, record, verdict)
+def verdicts_of(settings: Settings) -> Verdicts:
+    """The verdicts that an instance shares with the others of its machine, or its own."""
+    return Verdicts(Path(settings.verdicts_folder or f"{settings.base_dir}/verdicts"))
 
 
 def mark_of(file: Path) -> str:

@@ -1,9 +1,9 @@
 """Finds the model whose prediction ended an instance. The next instance of the slot counts these ends, and
 quarantines the model.
 
-While a model that was not proved sound predicts, a file in the slot's folder has its version and its thread. A process
-that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL writes which thread that was (`faulthandler`). A process that is
-killed, or exits, writes nothing, and no model is suspected.
+While a model that was not proved sound predicts, a file in the slot's folder has its verdict's key and its thread. A
+process that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL writes which thread that was (`faulthandler`). A process
+that is killed, or exits, writes nothing, and no model is suspected.
 """
 
 import faulthandler
@@ -18,7 +18,7 @@ from typing import IO
 from torpor_container.core.trials import after_death
 from torpor_container.formats import ServableModel
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.trials import verdicts
+from torpor_container.trials.verdicts import Verdicts
 
 MARKS, CRASH = "predicting", "crash.log"
 _MARK = struct.Struct("<Q32s")
@@ -45,18 +45,18 @@ class Suspects:
         """Make this process write which thread ends it, from now on."""
         faulthandler.enable(self._crash, all_threads=True)  # otherwise it does not write which thread it is
 
-    def watched(self, model: ServableModel, model_id: str) -> ServableModel:
-        """The same model, with its predictions recorded in the file while they run."""
-        return _Watched(model, model_id.encode(), self)
+    def watched(self, model: ServableModel, key: str) -> ServableModel:
+        """The same model, with its predictions recorded in the file while they run. `key` is that of its verdict."""
+        return _Watched(model, key.encode(), self)
 
-    def enter(self, model_id: bytes) -> int:
+    def enter(self, key: bytes) -> int:
         """Record a prediction of this thread. Its place in the file; -1 if no place is free."""
         try:
             at: int = self._thread.at
         except AttributeError:
             at = self._thread.at = self._free.pop() * _MARK.size if self._free else -1
         if at >= 0:
-            _MARK.pack_into(self._marks, at, threading.get_ident(), model_id)
+            _MARK.pack_into(self._marks, at, threading.get_ident(), key)
         return at
 
     def leave(self, at: int) -> None:
@@ -68,22 +68,22 @@ class Suspects:
 class _Watched:
     """A model whose predictions are recorded."""
 
-    def __init__(self, model: ServableModel, model_id: bytes, suspects: Suspects) -> None:
+    def __init__(self, model: ServableModel, key: bytes, suspects: Suspects) -> None:
         self.format, self.rowwise, self.foreign = model.format, model.rowwise, model.foreign
         self.mapped = model.mapped
         self.model = model
-        self.model_id = model_id
+        self.key = key
         self.suspects = suspects
 
     def invoke(self, invocation: Invocation) -> Reply:
-        at = self.suspects.enter(self.model_id)
+        at = self.suspects.enter(self.key)
         try:
             return self.model.invoke(invocation)
         finally:
             self.suspects.leave(at)
 
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
-        at = self.suspects.enter(self.model_id)
+        at = self.suspects.enter(self.key)
         try:
             return self.model.invoke_together(invocations)
         finally:
@@ -93,11 +93,9 @@ class _Watched:
         self.model.close()
 
 
-def judge(folder: Path, models: Path) -> str | None:
-    """Count the last end of an instance against the model that predicted on the thread that ended it. Its version.
-
-    None if there is no such model. `models` has the folder of each version.
-    """
+def judge(folder: Path, verdicts: Verdicts) -> str | None:
+    """Count the last end of an instance against the model that predicted on the thread that ended it. The key of its
+    verdict; None if there is no such model."""
     try:
         crash, marks = (folder / CRASH).read_bytes(), (folder / MARKS).read_bytes()
     except OSError:
@@ -107,10 +105,9 @@ def judge(folder: Path, models: Path) -> str | None:
         return None
     ident = int(thread[1], 16)
     guilty = next((name.decode() for mark, name in _marks(marks) if mark == ident), "")
-    file = models / guilty / verdicts.NAME
-    if not guilty or (known := verdicts.read(file)) is None:
+    if not guilty or (known := verdicts.read(guilty)) is None:
         return None
-    verdicts.write(file, after_death(known, known.software, how[1].decode(errors="replace")))
+    verdicts.write(guilty, after_death(known, how[1].decode(errors="replace")))
     return guilty
 
 

@@ -25,6 +25,12 @@ class Disks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @property
+    def verdicts(self) -> Path:
+        """The folder of the trials' verdicts, beside the disks: it outlasts every endpoint. It has digests of contents,
+        and nothing that was read."""
+        return self.folder.with_name("verdicts")
+
     def of(self, slot: Slot, role: str = "") -> Path:
         """The folder of the slot's disk. That of another container is beside it: a disk lies in no other. What one role
         has read is on no disk of another role."""

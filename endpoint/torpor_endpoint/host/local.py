@@ -113,7 +113,8 @@ class LocalHost:
         address, base_dir = str(self._folder / name), str(self._disks.of(spec.slot, spec.role))
         log = spec.logs and spec.logs / log_name(spec, name)
         mapped = str(self._disks.mapped_of(spec.slot, spec.role))
-        environment = {**spec.environment, "SAGEMAKER_BASE_DIR": base_dir, "TORPOR_MAPPED_FOLDER": mapped}
+        folders = {"SAGEMAKER_BASE_DIR": base_dir, "TORPOR_MAPPED_FOLDER": mapped}
+        environment = {**spec.environment, **folders, "TORPOR_VERDICTS_FOLDER": str(self._disks.verdicts)}
         job = Job("torpor_container.forked_instance:start", {}, environment, log, spec.forgotten)
         with ExitStack() as unfinished:
             unfinished.callback(_forget, address)

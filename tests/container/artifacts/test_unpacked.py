@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from torpor_container.artifacts.errors import DiskFull, disk_full_for
-from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
+from torpor_container.artifacts.seals import Seal
+from torpor_container.artifacts.unpacked import MODEL, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.wire import Fault
 
 
@@ -17,9 +18,7 @@ def put(tier: UnpackedArtifacts, key: str, version: str = "1", content: bytes = 
     workspace = tier.workspace()
     (workspace / "model").mkdir()
     (workspace / "model/m.json").write_bytes(content)
-    entry = tier.publish(key, version, workspace, len(content))
-    tier.discard(workspace)
-    return entry
+    return tier.publish(key, version, workspace, Seal.of(workspace / MODEL))
 
 
 def test_a_published_artifact_is_found_at_its_model_id(tmp_path: Path) -> None:

@@ -28,24 +28,22 @@ GIB = 1024 * MIB
     ("verdict", "then"),
     [
         (None, TrialStep.TRY),
-        (Verdict("", "xgboost 3"), TrialStep.TRUST),
-        (Verdict("it hung", "xgboost 3"), TrialStep.REFUSE),
-        (Verdict("", "xgboost 2"), TrialStep.TRY),
-        (Verdict("it hung", "xgboost 2"), TrialStep.TRY),
-        (Verdict("too large", "xgboost 3", limit_bytes=GIB), TrialStep.REFUSE),
-        (Verdict("too large", "xgboost 3", limit_bytes=GIB - 1), TrialStep.TRY),
+        (Verdict(), TrialStep.TRUST),
+        (Verdict("it hung"), TrialStep.REFUSE),
+        (Verdict("too large", limit_bytes=GIB), TrialStep.REFUSE),
+        (Verdict("too large", limit_bytes=GIB - 1), TrialStep.TRY),
     ],
 )
-def test_a_verdict_holds_only_for_its_software_and_up_to_its_memory(verdict: Verdict | None, then: TrialStep) -> None:
-    assert step(verdict, "xgboost 3", GIB) is then
+def test_a_verdict_holds_up_to_its_memory(verdict: Verdict | None, then: TrialStep) -> None:
+    assert step(verdict, GIB) is then
 
 
 def test_a_model_that_ends_instances_while_it_predicts_is_quarantined_the_second_time() -> None:
-    verdict = after_death(None, "a", "SIGSEGV")
-    assert step(verdict, "a", GIB) is TrialStep.TRUST
+    verdict = after_death(Verdict(), "SIGSEGV")
+    assert step(verdict, GIB) is TrialStep.TRUST
     for _ in range(DEATHS_MAX - 1):
-        verdict = after_death(verdict, "a", "SIGSEGV")
-    assert step(verdict, "a", GIB) is TrialStep.REFUSE
+        verdict = after_death(verdict, "SIGSEGV")
+    assert step(verdict, GIB) is TrialStep.REFUSE
     assert "SIGSEGV" in verdict.reason
 
 

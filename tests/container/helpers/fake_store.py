@@ -16,6 +16,7 @@ from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.models.loader import Placed
 
 LIMITS = UnpackLimits(1_000_000, 100.0, 10)
 
@@ -70,8 +71,9 @@ def disk_tier(
     revalidate: bool = False,
     disk: UnpackedArtifacts | None = None,
     meter: Meter | None = None,
+    look: Callable[[Placed], object] = lambda placed: None,
 ) -> DiskTier:
     tier = disk or UnpackedArtifacts(root, budget_bytes, "bucket")
     books = Residency(budget_bytes, LRU(), loads_max=4)
     clock = asyncio.get_running_loop().time
-    return DiskTier(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
+    return DiskTier(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter, look=look)

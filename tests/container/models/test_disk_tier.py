@@ -14,13 +14,13 @@ from tests.container.helpers.fake_store import FakeStore, disk_tier, tar
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from tests.helpers.waiting import reached
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
+from torpor_container.artifacts.seals import Seal
 from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
-from torpor_container.core.trials import Verdict
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
-from torpor_container.trials import verdicts
+from torpor_container.models.loader import Placed
 
 CONTENT_BYTES = 20_000
 
@@ -72,30 +72,35 @@ def test_an_artifact_that_does_not_load_is_downloaded_again_if_s3_has_a_newer_on
     run(story())
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kept"),
-    [
-        (Verdict("it hung", "xgboost 3"), False),
-        (Verdict("too large", "xgboost 3", limit_bytes=5), False),
-        (Verdict("it took 60 s", "xgboost 3", starved=True), False),
-        (Verdict("an instance ended 2 times", "onnx 1", deaths=2), True),
-        (Verdict("", "xgboost 3", deaths=1), True),
-    ],
-)
-def test_a_reload_forgets_the_verdict_that_quarantines_a_version_unless_it_ended_instances(
-    tmp_path: Path, verdict: Verdict, kept: bool
-) -> None:
+def test_a_reload_pardons_the_version_that_is_taken_next_and_no_later_one(tmp_path: Path) -> None:
     async def story() -> None:
-        instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, FakeStore(a=b"one")))
-        await instance.call("a")
-        (record,) = [folder.with_name(verdicts.NAME) for folder in found(tmp_path, "*/artifact.json")]
-        verdicts.write(record, verdict)
-        instance.keeper.retire("a", "it was to be unloaded", doubt=False)
-        await instance.call("a")
-        assert verdicts.read(record) == verdict
-        instance.keeper.retire("a", "it was to be reloaded", doubt=True)
-        await instance.call("a")
-        assert verdicts.read(record) == (verdict if kept else None)
+        tier = disk_tier(tmp_path, FakeStore(a=b"one"))
+        pardoned = []
+        for reloaded in (False, True, False):
+            if reloaded:
+                tier.pardon("a")
+            pardoned.append((await tier.take("a", LoadSpans(asyncio.get_running_loop().time))).pardoned)
+            tier.give("a")
+        assert pardoned == [False, True, False]
+
+    run(story())
+
+
+def test_the_loader_looks_into_each_folder_on_the_thread_that_prepared_it(tmp_path: Path) -> None:
+    threads = []
+
+    def look(placed: Placed) -> str:
+        threads.append(threading.current_thread())
+        return f"{placed.content[:4]} {placed.disk_bytes}"
+
+    async def story() -> None:
+        tier = disk_tier(tmp_path, FakeStore(a=b"one"), look=look)
+        for _ in range(2):
+            placed = await tier.take("a", LoadSpans(asyncio.get_running_loop().time))
+            assert placed.seen == f"{placed.content[:4]} 3"
+            tier.give("a")
+        assert len(threads) == 2
+        assert threading.main_thread() not in threads
 
     run(story())
 
@@ -319,8 +324,8 @@ class SlowDisk(UnpackedArtifacts):
         self._after("workspace")
         return workspace
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
-        entry = super().publish(key, version, workspace, size_bytes)
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
+        entry = super().publish(key, version, workspace, seal)
         self._after("publish")
         return entry
 
@@ -335,7 +340,7 @@ class SlowDisk(UnpackedArtifacts):
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("step", ["workspace", "publish", "discard"])
+@pytest.mark.parametrize("step", ["workspace", "publish"])
 def test_a_call_cancelled_at_any_step_leaves_nothing_on_disk(tmp_path: Path, step: str, in_place: bool) -> None:
     async def story() -> None:
         disk = SlowDisk(tmp_path, step)

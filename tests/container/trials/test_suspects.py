@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from torpor_container.core.trials import DEATHS_MAX, MIB, TrialStep, Verdict, step
-from torpor_container.trials import verdicts
 from torpor_container.trials.suspects import judge
+from torpor_container.trials.verdicts import Verdicts
 
 GUILTY, INNOCENT = "a" * 32, "b" * 32
-GOOD = Verdict("", "onnxruntime 1")
+GOOD = Verdict()
 
 DIES = f"""
 import ctypes, os, signal, sys, threading, time
@@ -38,30 +38,27 @@ def die(folder: Path, how: str) -> None:
     assert subprocess.run([sys.executable, "-c", DIES, str(folder), how], capture_output=True).returncode < 0
 
 
-def put(folder: Path) -> None:
-    for model_id in (GUILTY, INNOCENT):
-        (folder / "models" / model_id).mkdir(parents=True)
-        verdicts.write(folder / "models" / model_id / verdicts.NAME, GOOD)
-
-
-def known(folder: Path, model_id: str) -> Verdict | None:
-    return verdicts.read(folder / "models" / model_id / verdicts.NAME)
+def put(folder: Path) -> Verdicts:
+    verdicts = Verdicts(folder / "verdicts")
+    for key in (GUILTY, INNOCENT):
+        verdicts.write(key, GOOD)
+    return verdicts
 
 
 def test_a_model_that_crashes_instances_is_quarantined_and_its_neighbour_is_not(tmp_path: Path) -> None:
-    put(tmp_path)
+    verdicts = put(tmp_path)
     for _ in range(DEATHS_MAX):
-        assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is TrialStep.TRUST
+        assert step(verdicts.read(GUILTY), MIB) is TrialStep.TRUST
         die(tmp_path, "crash")
-        assert judge(tmp_path, tmp_path / "models") == GUILTY
-    assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is TrialStep.REFUSE
-    assert "Segmentation fault" in str(known(tmp_path, GUILTY))
-    assert known(tmp_path, INNOCENT) == GOOD
+        assert judge(tmp_path, verdicts) == GUILTY
+    assert step(verdicts.read(GUILTY), MIB) is TrialStep.REFUSE
+    assert "Segmentation fault" in str(verdicts.read(GUILTY))
+    assert verdicts.read(INNOCENT) == GOOD
 
 
 def test_no_model_is_suspected_where_an_instance_was_killed(tmp_path: Path) -> None:
-    put(tmp_path)
+    verdicts = put(tmp_path)
     die(tmp_path, "killed")
-    assert judge(tmp_path, tmp_path / "models") is None
-    assert judge(tmp_path / "none", tmp_path / "models") is None
-    assert known(tmp_path, GUILTY) == GOOD
+    assert judge(tmp_path, verdicts) is None
+    assert judge(tmp_path / "none", verdicts) is None
+    assert verdicts.read(GUILTY) == GOOD

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
 from tests.helpers.processes import children, descendants, stop
 from tests.helpers.waiting import reached
+from torpor_container.artifacts.seals import Seal
 from torpor_container.core.trials import MIB, Verdict, most_bytes
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.errors import (
@@ -28,14 +29,14 @@ from torpor_container.formats.xgboost import older_versions
 from torpor_container.isolation.abilities import found
 from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
-from torpor_container.models.quarantine import STARVED_FOR_S, Quarantine, Version, mark_of
+from torpor_container.models.quarantine import STARVED_FOR_S, Quarantine, Version
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import TRIAL, is_named, resume
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Runner
-from torpor_container.trials import verdicts
 from torpor_container.trials.trial_process import TrialCandidate, Trials
+from torpor_container.trials.verdicts import Verdicts, key_of
 
 BUDGET_BYTES = 1024 * MIB
 PATIENT_S, HANGS_S = 60.0, 0.5
@@ -47,6 +48,7 @@ class Ward:
     """A quarantine, and how often it let a version be loaded."""
 
     quarantine: Quarantine
+    verdicts: Verdicts
     folder: Path
     loads: int = 0
     others: frozenset[int] = frozenset()
@@ -56,16 +58,16 @@ class Ward:
         (pid,) = processes_of_trials() - self.others
         return pid
 
-    async def load(self, file: Hostile, software: str = "1") -> None:
+    async def load(self, file: Hostile, software: str = "1", name: str = "") -> None:
         """Tries the file as the instance does. Raises the error that the caller gets."""
-        folder = self.folder / f"{abs(hash(file.content))}" / "model"
+        folder = self.folder / f"{abs(hash(file.content))}{name}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / file.file).exists():
             (folder / file.file).write_bytes(file.content)
-        record = folder.with_name(verdicts.NAME)
         known, path = detect(folder, formats=available())
         candidate = TrialCandidate(known.name, path, len(file.content))
-        tried = Version(candidate, software, record, mark_of(path), verdicts.read(record))
+        key = key_of(Seal.of(folder).content, software)
+        tried = Version(candidate, key, True, self.verdicts.read(key))
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
@@ -106,8 +108,10 @@ async def ward(
     trials = Trials(
         MemoryBudget(BUDGET_BYTES), load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ
     )
+    verdicts = Verdicts(folder / "verdicts")
     here = Ward(
-        Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s),
+        Quarantine(trials, verdicts, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s),
+        verdicts,
         folder,
         others=processes_of_trials(),
     )
@@ -310,13 +314,16 @@ def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: 
     asyncio.run(story())
 
 
-def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_a_content_that_is_known_to_be_good_costs_no_process_under_any_name(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             await here.load(good())
         nobody = Trials(MemoryBudget(BUDGET_BYTES), 1.0, Conventions(), ZygoteAccess("/nowhere"), {})
-        again = Ward(Quarantine(nobody, lambda: 0, lambda runner: asyncio.sleep(0)), tmp_path)
-        await again.load(good())
+        known = Verdicts(tmp_path / "verdicts")
+        again = Ward(Quarantine(nobody, known, lambda: 0, lambda runner: asyncio.sleep(0)), known, tmp_path)
+        await again.load(good(), name="another name")
         assert again.loads == 1
 
     asyncio.run(story())
@@ -333,10 +340,24 @@ def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Pat
     asyncio.run(story())
 
 
+def test_a_content_that_comes_under_many_names_at_once_is_tried_once(tmp_path: Path, zygote: ZygoteClient) -> None:
+    tries = tmp_path / "tries"
+    counted = pickled(f"open({str(tries)!r}, 'a').write('x')")
+
+    async def story() -> None:
+        async with ward(zygote, tmp_path) as here:
+            loads = [here.load(counted, name=str(number)) for number in range(20)]
+            told = await asyncio.gather(*loads, return_exceptions=True)
+        assert {type(one) for one in told} == {LoadFailed}  # it has no predict method
+        assert tries.read_text() == "x"
+
+    asyncio.run(story())
+
+
 def test_a_truncated_verdict_is_ignored(tmp_path: Path) -> None:
-    record = tmp_path / verdicts.NAME
-    verdicts.write(record, Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10)))
-    assert verdicts.read(record) == Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10))
-    record.write_text(record.read_text()[:-5])
-    assert verdicts.read(record) is None
-    assert verdicts.read(tmp_path / "none") is None
+    verdicts, key = Verdicts(tmp_path), key_of("content")
+    verdicts.write(key, Verdict("it hung", most_bytes(BUDGET_BYTES, 10)))
+    assert verdicts.read(key) == Verdict("it hung", most_bytes(BUDGET_BYTES, 10))
+    (tmp_path / key).write_text((tmp_path / key).read_text()[:-5])
+    assert verdicts.read(key) is None
+    assert verdicts.read(key_of("none")) is None

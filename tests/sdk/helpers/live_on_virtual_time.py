@@ -24,6 +24,7 @@ from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.seals import Seal
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.eviction import LRU, policy
@@ -307,8 +308,8 @@ class Store:
 class TimedDisk(UnpackedArtifacts):
     """A disk whose files were written at their virtual time: the next instance finds them in that order."""
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
-        entry = super().publish(key, version, workspace, size_bytes)
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
+        entry = super().publish(key, version, workspace, seal)
         now_ns = round(asyncio.get_running_loop().time() * 1e9)
         os.utime(entry.directory.parent / "artifact.json", ns=(now_ns, now_ns))
         return entry

@@ -5,8 +5,8 @@ are refused, since a link can make a path lead elsewhere. Modes, owners and time
 is refused. For worker threads: it blocks.
 """
 
+import hashlib
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +14,7 @@ from typing import BinaryIO
 from torpor_container.artifacts.archives.decompression import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
+from torpor_container.artifacts.seals import Seal, SealedFile, mark_of
 from torpor_container.settings import DEFAULTS
 
 COPY_BYTES = 1024 * 1024
@@ -33,14 +34,9 @@ class UnpackLimits:
     depth_max: int = 32
 
 
-@dataclass(frozen=True)
-class Unpacked:
-    files: int
-    size_bytes: int
-
-
-def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Unpacked:
-    """Unpack `archive` into the new folder `into`; `name` is its object's key. Raises ArtifactInvalid and DiskFull.
+def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Seal:
+    """Unpack `archive` into the new folder `into`; `name` is its object's key. Its seal, whose digests are taken as the
+    files are written. Raises ArtifactInvalid and DiskFull.
 
     After an error the caller removes the folder, with what was written.
     """
@@ -56,7 +52,7 @@ def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Unpack
     return unpacked
 
 
-def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str) -> Unpacked:
+def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str) -> Seal:
     first = file.read(BLOCK)
     file.seek(0)
     if not first:
@@ -70,13 +66,13 @@ def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str)
     return folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
 
 
-def _unpack_tar(source: Readable, packed_bytes: int, folder: "_Folder") -> Unpacked:
+def _unpack_tar(source: Readable, packed_bytes: int, folder: "_Folder") -> Seal:
     stream = _bounded(source, packed_bytes, folder.limits)
     for member in members(stream):
         folder.add(member, stream)
     if not folder.files:
         raise Refused("it holds no file")
-    return Unpacked(folder.files, folder.size_bytes)
+    return Seal(folder.files)
 
 
 def _bounded(source: Readable, packed_bytes: int, limits: UnpackLimits) -> Bounded:
@@ -91,8 +87,7 @@ class _Folder:
 
     def __init__(self, path: Path, limits: UnpackLimits) -> None:
         self.limits = limits
-        self.files = 0
-        self.size_bytes = 0
+        self.files: dict[str, SealedFile] = {}
         self._path = str(path)
         self._entries = 0
         self._made = {""}
@@ -112,14 +107,13 @@ class _Folder:
         else:
             raise Refused("a file has no name")
 
-    def write_bare(self, name: str, file: BinaryIO, size_bytes: int) -> Unpacked:
+    def write_bare(self, name: str, file: BinaryIO, size_bytes: int) -> Seal:
         if size_bytes > self.limits.bytes_max:
             raise Refused(f"it is larger than {self.limits.bytes_max} bytes")
         if not _parts(name, self.limits):
             raise Refused("its key ends in no file name")
-        with open(f"{self._path}/{name}", "xb") as copy:
-            shutil.copyfileobj(file, copy, COPY_BYTES)
-        return Unpacked(1, size_bytes)
+        self._write(name, file, size_bytes)
+        return Seal(self.files)
 
     def _make(self, folder: str) -> None:
         if folder in self._made:
@@ -137,21 +131,23 @@ class _Folder:
         except FileExistsError:
             raise Refused(f"{path!r} comes twice") from None
         try:
-            _copy(content, file, size_bytes)
+            self.files[path] = SealedFile(_copy(content, file, size_bytes), mark_of(file))
         finally:
             os.close(file)
-        self.files += 1
-        self.size_bytes += size_bytes
 
 
-def _copy(content: Readable, file: int, size_bytes: int) -> None:
+def _copy(content: Readable, file: int, size_bytes: int) -> str:
+    """Write so many bytes to an open file. Their digest."""
+    digest = hashlib.sha256()
     while size_bytes:
         piece = content.read(min(size_bytes, COPY_BYTES))
         if not piece:
             raise Refused("it ends in the middle of a file")
         size_bytes -= len(piece)
+        digest.update(piece)
         while piece:
             piece = piece[os.write(file, piece) :]
+    return digest.hexdigest()
 
 
 def _parts(path: str, limits: UnpackLimits) -> list[str]:

@@ -72,6 +72,7 @@ class NodeInstance:
                 environment=instance_environment(order, os.environ)
                 | {
                     "SAGEMAKER_BASE_DIR": base_dir,
+                    "TORPOR_VERDICTS_FOLDER": str(folder.disks.verdicts),
                     "TORPOR_MAPPED_FOLDER": str(folder.disks.mapped_of(slot, order["role"])),
                     "TORPOR_LISTENER": str(listener.fileno()),
                     "TORPOR_INSTANCE_SECRET": secret.hex(),

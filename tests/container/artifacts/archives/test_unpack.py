@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
 from torpor_container.artifacts.archives.decompression import MEMBERS_MAX
-from torpor_container.artifacts.archives.unpack import Unpacked, UnpackLimits, unpack
+from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
+from torpor_container.artifacts.seals import Seal
 
 MODEL = {"model.json": b"{}", "code/inference.py": b"pass", "deep/er/still": b"x" * 5000}
 
 
-def unpack_bytes(archive: bytes, folder: Path, name: str = "houses/m.tar.gz", **limits: float) -> Unpacked:
+def unpack_bytes(archive: bytes, folder: Path, name: str = "houses/m.tar.gz", **limits: float) -> Seal:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "archive").write_bytes(archive)
     return unpack(folder / "archive", folder / "model", UnpackLimits(**limits), name)  # type: ignore[arg-type]
@@ -30,7 +31,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 def test_a_gzipped_tar_becomes_its_files(tmp_path: Path) -> None:
     unpacked = unpack_bytes(tar_gz_of(MODEL), tmp_path)
     assert files_in(tmp_path / "model") == MODEL
-    assert unpacked == Unpacked(files=3, size_bytes=sum(map(len, MODEL.values())))
+    assert unpacked == Seal.of(tmp_path / "model")
+    assert (len(unpacked.files), unpacked.size_bytes) == (3, sum(map(len, MODEL.values())))
 
 
 def test_a_plain_tar_is_known_by_its_bytes_whatever_its_name(tmp_path: Path) -> None:
@@ -57,7 +59,9 @@ def test_an_archive_may_name_its_own_root(tmp_path: Path) -> None:
 
 
 def test_a_bare_model_file_keeps_its_objects_name(tmp_path: Path) -> None:
-    assert unpack_bytes(b"\x08\x07onnx", tmp_path, name="a/b/house.onnx") == Unpacked(1, 6)
+    sealed = unpack_bytes(b"\x08\x07onnx", tmp_path, name="a/b/house.onnx")
+    assert sealed == Seal.of(tmp_path / "model")
+    assert sealed.size_bytes == 6
     assert files_in(tmp_path / "model") == {"house.onnx": b"\x08\x07onnx"}
 
 
