@@ -3,7 +3,7 @@
     python -m torpor_container.inspection < paths
 
 It reads a path from each line, and answers each with one line of JSON: `path`, `format`, and `refused`, the reason or
-null. An XGBoost or ONNX file is loaded; of a pickle only the class is read, of a script only the syntax.
+null. An XGBoost, LightGBM or ONNX file is loaded; of a pickle only the class is read, of a script only the syntax.
 """
 
 import json
@@ -20,7 +20,7 @@ from torpor_container.formats import SCRIPT, Conventions, available, detect
 from torpor_container.formats.contents import Content, content_of
 from torpor_container.typed_json import written
 
-LOADED = ("xgboost", "onnx")
+LOADED = ("xgboost", "onnx", "lightgbm")
 """Formats whose load runs no code of the file, unless it is a pickle."""
 
 

@@ -15,9 +15,11 @@ from torpor.errors import MissingExtra
 
 CODE = "code"
 SCRIPT = f"{CODE}/inference.py"
-MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickle", ".skops")
+MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickle", ".skops", ".lgb", ".lgbm")
 MODEL_NAMES = ("xgboost-model",)
-FILES = ", ".join((*MODEL_NAMES, *(f"*{suffix}" for suffix in MODEL_SUFFIXES)))
+FILES = ", ".join((*MODEL_NAMES, *(f"*{suffix}" for suffix in MODEL_SUFFIXES), "a *.txt of LightGBM"))
+TEXT_SUFFIX, LIGHTGBM_HEAD = ".txt", b"tree\nversion=v"
+"""A text file is a model if it begins as LightGBM's."""
 GZIP_LEVEL = 6
 """The default of the gzip command. Python's default, 9, takes up to seven times as long for trees, and saves 2 %."""
 
@@ -106,10 +108,14 @@ def _write_estimator(model: Any) -> bytes:
     return stream.getvalue()
 
 
-def _is_model_file(model: Any) -> bool:
+def is_model_file(model: Any) -> bool:
+    """Whether it is the path of a model file, by its name, and a text file by its beginning."""
     if not isinstance(model, str | PathLike):
         return False
     path = Path(model)
+    if path.suffix.lower() == TEXT_SUFFIX and path.is_file():
+        with path.open("rb") as file:
+            return file.read(len(LIGHTGBM_HEAD)) == LIGHTGBM_HEAD
     return path.suffix.lower() in MODEL_SUFFIXES or path.name in MODEL_NAMES
 
 
@@ -133,6 +139,12 @@ KINDS: tuple[ModelKind, ...] = (
         lambda model: "xgboost-model",
         _write_booster,
     ),
+    ModelKind(
+        "a lightgbm.Booster",
+        _of("lightgbm", "model_to_string"),
+        lambda model: "model.txt",
+        lambda model: bytes(model.model_to_string().encode()),
+    ),
     ModelKind("a scikit-learn estimator", _of("sklearn", "get_params"), lambda model: "model.joblib", _write_estimator),
     ModelKind(
         "an onnx.ModelProto",
@@ -146,7 +158,7 @@ KINDS: tuple[ModelKind, ...] = (
         lambda model: "model.onnx",
         bytes,
     ),
-    ModelKind(f"the path of a model file ({FILES})", _is_model_file, _named_like_file, _read_file),
+    ModelKind(f"the path of a model file ({FILES})", is_model_file, _named_like_file, _read_file),
 )
 """The kinds that `bundle` accepts; the first match wins."""
 

@@ -36,6 +36,14 @@ def test_a_model_file_keeps_its_name(tmp_path: Path) -> None:
     assert names(torpor.bundle(tmp_path / "booster.ubj", tmp_path / "m.tar.gz")) == ["booster.ubj"]
 
 
+def test_a_text_file_is_a_model_if_it_begins_as_lightgbms(tmp_path: Path) -> None:
+    (tmp_path / "model.txt").write_text("tree\nversion=v4\nnum_class=1\n")
+    assert names(torpor.bundle(tmp_path / "model.txt", tmp_path / "m.tar.gz")) == ["model.txt"]
+    (tmp_path / "README.txt").write_text("how the model was trained\n")
+    with pytest.raises(TypeError, match=r"README\.txt does not have the suffix of a model file"):
+        torpor.bundle(tmp_path / "README.txt", tmp_path / "m.tar.gz")
+
+
 @pytest.mark.parametrize("model", [object(), 5, b"no model"])
 def test_an_object_that_is_no_model_is_refused_with_the_list_of_models(model: object, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"xgboost\.Booster.*scikit-learn.*ONNX.*\.joblib"):

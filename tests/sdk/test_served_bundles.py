@@ -28,6 +28,14 @@ def xgb_model(folder: Path) -> Case:
     return model, model.predict(np.array(ROWS)).tolist()
 
 
+def lightgbm_booster(folder: Path) -> Case:
+    import lightgbm
+
+    data = lightgbm.Dataset(TABLE, answers())
+    model = lightgbm.train({"verbose": -1, "num_threads": 1, "min_data_in_leaf": 2}, data, 5)
+    return model, np.asarray(model.predict(np.array(ROWS))).tolist()
+
+
 def estimator(folder: Path) -> Case:
     model = train_linear()
     return model, model.predict(ROWS).tolist()
@@ -51,7 +59,7 @@ def model_file(folder: Path) -> Case:
     return folder / "model.json", predicted
 
 
-CASES = [booster, xgb_model, estimator, model_proto, onnx_bytes, model_file]
+CASES = [booster, xgb_model, lightgbm_booster, estimator, model_proto, onnx_bytes, model_file]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -23,6 +23,7 @@ from pathlib import Path
 from torpor_container.errors import AmbiguousArtifact, UnknownFormat
 from torpor_container.formats import onnx, recognition, script
 from torpor_container.formats.format import Conventions, Format, ServableModel
+from torpor_container.formats.lightgbm import lightgbm_format
 from torpor_container.formats.recognition import ModelFile
 from torpor_container.formats.sklearn import sklearn_format
 from torpor_container.formats.xgboost import ensembles, xgboost_format
@@ -32,7 +33,13 @@ __all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Servab
 SCRIPT = script.FORMAT.name
 ENTRY_POINTS = "torpor.formats"
 
-FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost_format.FORMAT, sklearn_format.FORMAT, onnx.FORMAT)
+FORMATS: tuple[Format, ...] = (
+    script.FORMAT,
+    xgboost_format.FORMAT,
+    sklearn_format.FORMAT,
+    onnx.FORMAT,
+    lightgbm_format.FORMAT,
+)
 
 
 def available() -> tuple[Format, ...]:

@@ -24,6 +24,8 @@ class Content(Enum):
     """A pickle, of pickle itself or of joblib."""
     ONNX = auto()
     SKOPS = auto()
+    LIGHTGBM = auto()
+    """LightGBM's text format."""
 
 
 def content_of(path: Path) -> Content | None:
@@ -37,7 +39,7 @@ def may_be_model(path: Path) -> bool:
     """Whether it may be a model, by its first bytes: text that is not JSON, images and archives are not."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    return head.lstrip()[:1] == b"{" or head[:1] in FIRST or _is_old(path, head)
+    return head.lstrip()[:1] == b"{" or head[:1] in FIRST or _is_old(path, head) or _is_lightgbm(path, head)
 
 
 # -- XGBoost -----------------------------------------------------------------------------------------------------------
@@ -102,6 +104,14 @@ def _parses_as_xgboost(content: bytes) -> bool:
         return False
     learner = document.get("learner") if isinstance(document, dict) else None
     return isinstance(learner, dict) and all(isinstance(learner.get(name.decode()), dict) for name in MEMBERS[:3])
+
+
+# -- LightGBM ----------------------------------------------------------------------------------------------------------
+LIGHTGBM_HEAD = b"tree\nversion=v"
+
+
+def _is_lightgbm(path: Path, head: bytes) -> bool:
+    return head.startswith(LIGHTGBM_HEAD)
 
 
 # -- ONNX --------------------------------------------------------------------------------------------------------------
@@ -184,4 +194,5 @@ PROOFS: tuple[tuple[Content, Any], ...] = (
     (Content.OLD_XGBOOST, _is_old),
     (Content.ONNX, _is_onnx),
     (Content.SKOPS, _is_skops),
+    (Content.LIGHTGBM, _is_lightgbm),
 )

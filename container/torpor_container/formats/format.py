@@ -13,7 +13,7 @@ from torpor_container.processes.import_steps import Step
 from torpor_container.settings import DEFAULTS
 
 DATA = "data"
-SAFE_FILES = "save the model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
+SAFE_FILES = "save the model as .json or .ubj (XGBoost), .skops (scikit-learn), .txt (LightGBM) or .onnx"
 """What to do about a model file that runs code."""
 
 
@@ -118,12 +118,12 @@ class Format:
         return next(iter(self.files(directory)), None)
 
 
-def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
-    """Recognises files at the top of a directory by name and by their first bytes."""
+def named(*patterns: str, beginning: bytes = b"") -> Callable[[Path], list[Path]]:
+    """Recognises files at the top of a directory by name, and by how they begin."""
 
     def files(directory: Path) -> list[Path]:
         fitting = [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _fits(name)]
-        return [Path(path) for path in fitting if os.path.isfile(path) and (not holding or holding in _head(path))]
+        return [Path(path) for path in fitting if os.path.isfile(path) and (not beginning or _begins(path, beginning))]
 
     def _fits(name: str) -> bool:
         return not name.startswith(".") and any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
@@ -131,6 +131,6 @@ def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
     return files
 
 
-def _head(path: str) -> bytes:
+def _begins(path: str, beginning: bytes) -> bool:
     with open(path, "rb") as file:
-        return file.read(512)
+        return file.read(len(beginning)) == beginning

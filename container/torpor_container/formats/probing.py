@@ -51,6 +51,11 @@ def _onnx(model: Any, session: Any) -> None:
     _tried(model.predict, SessionCall(feed, [output.name for output in session.get_outputs()]))
 
 
+def _text(model: Any, trees: Any) -> None:
+    """A text model of LightGBM, whose trees were checked as it was loaded."""
+    _tried(model.predict, np.zeros((1, trees.columns)))
+
+
 def _any(model: ServableModel, native: object) -> None:
     """A model of a format that another package added."""
     _tried(model.invoke, Invocation(b"0", "text/csv"))
@@ -66,5 +71,10 @@ def _tried(predict: Callable[[Any], object], inputs: Any) -> None:
             raise MemoryError("it predicted") from None
 
 
-PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _boosters, "scikit-learn": _estimator, "onnx": _onnx}
+PROBES: dict[str, Callable[[Any, Any], None]] = {
+    "xgboost": _boosters,
+    "scikit-learn": _estimator,
+    "onnx": _onnx,
+    "lightgbm": _text,
+}
 """The probe of each format."""

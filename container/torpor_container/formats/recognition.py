@@ -121,6 +121,7 @@ PROVEN = {
     Content.PICKLE: "scikit-learn",
     Content.ONNX: "onnx",
     Content.SKOPS: "scikit-learn",
+    Content.LIGHTGBM: "lightgbm",
 }
 """The format of each content. A pickle of a booster loads like any pickle, and is served as a booster."""
 

@@ -46,7 +46,7 @@ from torpor_container.waiting.quiet_time import is_quiet
 KNOWN_MAX = 10_000
 STARVED_FOR_S = 60.0
 """A version whose trial was starved is tried again after so long, also where the machine never becomes quiet."""
-PROVED = frozenset({"xgboost"})
+PROVED = frozenset({"xgboost", "lightgbm"})
 """Formats whose models run no code once they are loaded: a trial predicts while the instance loads the model."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 """Names of distributions that differ from the names of their modules."""

@@ -1,4 +1,5 @@
-"""Which artifacts local files and folders become. It reads names, and packs what has to be packed.
+"""Which artifacts local files and folders become. It reads names, and of text files
+how they begin, and packs what has to be packed.
 
 - An archive (`*.tar.gz`, `*.tgz`, `*.tar`) is an artifact already.
 - A model file, as `torpor.bundle` takes it, becomes one: `City.onnx` becomes `City.tar.gz`.
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torpor.bundling import CODE, FILES, MODEL_NAMES, MODEL_SUFFIXES, SCRIPT, bundle, bundle_folder
+from torpor.bundling import CODE, FILES, MODEL_NAMES, SCRIPT, bundle, bundle_folder, is_model_file
 from torpor.errors import TorporError, ValueRefused
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -102,9 +103,9 @@ def _key(path: Path, name: str) -> str:
         return f"{name}{ARTIFACT}"
     if name.endswith(ARCHIVE_SUFFIXES):
         return name
-    if path.suffix.lower() in MODEL_SUFFIXES:
-        return f"{name[: -len(path.suffix)]}{ARTIFACT}"
-    return f"{name}{ARTIFACT}" if path.name in MODEL_NAMES else ""
+    if not is_model_file(path):
+        return ""
+    return f"{name if path.name in MODEL_NAMES else name[: -len(path.suffix)]}{ARTIFACT}"
 
 
 def _scripted(folder: Path) -> bool:

@@ -44,6 +44,13 @@ class Trained:
     def pipeline(self) -> Any:
         return make_pipeline(StandardScaler(), LinearRegression()).fit(self.rows, self.target)
 
+    @cached_property
+    def lightgbm(self) -> Any:
+        import lightgbm  # here, for it is slow to import, and few tests need it
+
+        data = lightgbm.Dataset(self.rows, self.target)
+        return lightgbm.train({"verbose": -1, "min_data_in_leaf": 3, "num_threads": 1}, data, 5)
+
     def expected(self, kind: str) -> Rows:
         """The framework's own predictions for the first three rows."""
         rows = self.rows[:3]
@@ -81,5 +88,6 @@ ARTIFACTS: dict[str, tuple[str, str, Callable[[Trained, Path], object]]] = {
     "model.pickle": ("scikit-learn", "pipeline", lambda trained, path: save_pickle(trained.pipeline, path)),
     "model.skops": ("scikit-learn", "pipeline", save_skops),
     "model.onnx": ("onnx", "pipeline", save_onnx),
+    "model.txt": ("lightgbm", "lightgbm", lambda trained, path: trained.lightgbm.save_model(path)),
 }
 """By file name: the format, which model it holds, and how it is saved."""

@@ -4,6 +4,7 @@ LightGBM keeps the categories of all columns in one list, without the columns' p
 model, where the range of a column of categories is a list of codes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from torpor_container.content.column_names import numbered
@@ -29,7 +30,10 @@ def categories_of(native: Any) -> Categories | None:
     learned = getattr(booster, "pandas_categorical", None)
     if not learned:
         return None
-    places = _places(booster.model_to_string(num_iteration=1), len(learned))
+    line = next(
+        (line for line in booster.model_to_string(num_iteration=1).splitlines() if line.startswith(INFOS)), INFOS
+    )
+    places = places_of(line.removeprefix(INFOS).split(" "), len(learned))
     if places is None:
         return None
     return Categories(booster.num_feature(), dict(zip(places, learned, strict=True)), names_of(native))
@@ -39,10 +43,9 @@ def _booster(native: Any) -> Any:
     return native if inherits(native, "lightgbm", "Booster") else getattr(native, "booster_", None)
 
 
-def _places(model: str, count: int) -> list[int] | None:
-    """The places of so many columns of categories; None if constant columns hide which they are."""
-    line = next((line for line in model.splitlines() if line.startswith(INFOS)), INFOS)
-    infos = line.removeprefix(INFOS).split(" ")
+def places_of(infos: Sequence[str], count: int) -> list[int] | None:
+    """The places of so many columns of categories, by all columns' ranges; None if constant columns hide which they
+    are."""
     sure = [place for place, info in enumerate(infos) if info != CONSTANT and not info.startswith("[")]
     possible = [place for place, info in enumerate(infos) if not info.startswith("[")]
     return next((places for places in (sure, possible) if len(places) == count), None)
