@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import TakeInline
@@ -132,10 +131,8 @@ class EndpointProcess:
 
 def own_hosts_of(options: Options, machine: str) -> OwnHosts:
     """The addresses and names of this endpoint on a machine of this name, and the web pages that may call it."""
-    advertised = urlsplit(options.advertise).hostname if options.advertise else None
-    hosts = (*options.allow_hosts, *([advertised] if advertised else []))
     scheme = "https" if options.tls else "http"
-    return own_hosts((options.host or "0.0.0.0",), hosts, options.allow_origins, machine, scheme)
+    return own_hosts((options.host or "0.0.0.0",), options.called_as, options.allow_origins, machine, scheme)
 
 
 async def _cancel(tasks: Sequence["asyncio.Task[None]"]) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from torpor_account.core.origins.cross_origin import address_of, is_loopback
+from torpor_container.http.sharing.shared_port import SharedPort
 
 LOCAL, KUBERNETES = "local", "kubernetes"
 REFUSABLE = ("pickles", "scripts")
@@ -60,7 +62,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("--advertise", "advertise", str, None, "The URL by which instances on other machines reach this endpoint. Without it, they use the endpoint's own address.", metavar="URL"),
     Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`).", metavar="URL"),
     Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
-    Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes at the ports after its own: they answer invocations (`docs/how-to/routers.md`)."),
+    Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes that answer invocations at the same port (`docs/how-to/routers.md`)."),
+    Option("--router-ports", "router_ports", None, False, "Have each of the `--routers` listen at a port of its own, after the endpoint's, and not at the endpoint's. With `--no-runtime` they do so anyway."),
     Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygotes end when no instance has run for this many seconds. A few seconds give up their memory at rest, for wakes that import again.", metavar="SECONDS"),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts.", metavar="aws"),
@@ -114,6 +117,7 @@ class Options:
     keep_instances: bool = False
     database: str | None = None
     routers: int = 0
+    router_ports: bool = False
     no_runtime: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -124,6 +128,8 @@ class Options:
     """The name in the certificate by which clients on this machine call the endpoint. `up.secured` finds it."""
     ca_bundle: Path | None = None
     """The file by which they trust the certificate, where they do not anyway. `up.secured` writes it."""
+    shared: SharedPort | None = None
+    """What the endpoint shares with the routers at its port. `up.run` opens it."""
 
     @property
     def tls(self) -> bool:
@@ -138,8 +144,21 @@ class Options:
         return f"{'https' if self.tls else 'http'}://{bracketed}:{self.port}"
 
     @property
+    def called_as(self) -> tuple[str, ...]:
+        """The names and addresses by which clients may call the endpoint, beside its own."""
+        advertised = urlsplit(self.advertise).hostname if self.advertise else None
+        return (*self.allow_hosts, *([advertised] if advertised else []))
+
+    @property
+    def shares_port(self) -> bool:
+        """Whether routers answer at the endpoint's own port."""
+        return self.routers > 0 and not (self.router_ports or self.no_runtime)
+
+    @property
     def router_urls(self) -> tuple[str, ...]:
-        """The addresses of the routers beside the endpoint."""
+        """The addresses of the routers beside the endpoint that have ports of their own."""
+        if self.shares_port:
+            return ()
         return tuple(replace(self, port=self.port + number).url for number in range(1, self.routers + 1))
 
     @property

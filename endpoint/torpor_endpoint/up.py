@@ -15,7 +15,7 @@ from torpor_account.port import serve
 from torpor_account.storage.private import UMASK
 from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.options import Options
-from torpor_endpoint.starting.cannot_start import warn
+from torpor_endpoint.starting.cannot_start import CannotStart, warn
 from torpor_endpoint.starting.endpoint_checks import check, check_router_ports, unheld
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torpor_account.aws.wire.asgi import App
     from torpor_account.tls.prepared import PreparedTls
 
+BACKLOG = 2048
 SHUTDOWN_S = 2
 """How long a stop waits for everything but the requests in flight: it ends within five seconds."""
 
@@ -38,10 +39,30 @@ def run(options: Options) -> None:
     check_router_ports(known)
     os.umask(UMASK)
     known, more = _secured_apart(known) if known.tls else (known, ())
+    known = _with_shared_port(known) if known.shares_port else known
     exposed = exposure(known)
     cautions = (*unheld(known), *more, *left_behind(known))
     warn(known, (*([exposed] if exposed else []), *(f"Warning: {one}." for one in cautions)))
-    serve(partial(_app, known), server_options(known, SHUTDOWN_S))
+    serve(partial(_app, known), server_options(known, SHUTDOWN_S, known.shared))
+
+
+def _with_shared_port(options: Options) -> Options:
+    """The options of an endpoint whose routers answer at its port. The socket is there before any process that listens.
+    Raises CannotStart."""
+    from torpor_container.http.sharing import shared_port
+
+    known = options if options.descriptor is not None else _listening(options)
+    assert known.descriptor is not None, "a socket listens"
+    return replace(known, shared=shared_port.opened(known.descriptor, 1 + known.routers))
+
+
+def _listening(options: Options) -> Options:
+    """Raises CannotStart."""
+    try:
+        listener = socket.create_server((options.host, options.port), backlog=BACKLOG)
+    except OSError as error:
+        raise CannotStart(f"{options.host}:{options.port} cannot be listened on: {error.strerror}") from error
+    return replace(options, port=listener.getsockname()[1], descriptor=listener.detach())
 
 
 def secured(options: Options) -> tuple[Options, Sequence[str]]:

@@ -191,8 +191,12 @@ def test_a_descriptor_that_is_no_socket_is_refused_in_one_line(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Options(port=65534, routers=3), "--routers: their last port would be 65537, and 65535 is the highest"),
-        (Options(port=0, routers=1), "--port: it must be given with --routers"),
+        (
+            Options(port=65534, routers=3, router_ports=True),
+            "--routers: their last port would be 65537, and 65535 is the highest",
+        ),
+        (Options(port=0, routers=1, router_ports=True), "--port: it must be given with --router-ports"),
+        (Options(port=65535, routers=1, no_runtime=True), "--routers: their last port would be 65536"),
     ],
 )
 def test_routers_need_ports_that_exist(options: Options, said: str) -> None:
@@ -200,14 +204,24 @@ def test_routers_need_ports_that_exist(options: Options, said: str) -> None:
         check_router_ports(options)
 
 
+def test_routers_at_the_endpoints_own_port_need_no_other() -> None:
+    check_router_ports(Options(port=65535, routers=1))
+    check_router_ports(Options(port=0, routers=64))
+
+
+def test_ports_of_routers_need_routers() -> None:
+    with pytest.raises(BadOption, match="--router-ports: it says where the --routers listen: add these"):
+        check(Options(router_ports=True))
+
+
 def test_a_router_whose_port_is_taken_is_told_before_the_start() -> None:
     first = free_ports(3)
-    check_router_ports(Options(port=first, routers=2))
+    check_router_ports(Options(port=first, routers=2, router_ports=True))
     with (
         socket.create_server(("127.0.0.1", first + 2)),
         pytest.raises(CannotStart, match=f":{first + 2} cannot be listened on by a router: Address already"),
     ):
-        check_router_ports(Options(port=first, routers=2))
+        check_router_ports(Options(port=first, routers=2, router_ports=True))
 
 
 @pytest.mark.parametrize("module", ["nosuchmodule", "torpor_endpoint.nosuchmodule", "json.nothing.at.all", ""])

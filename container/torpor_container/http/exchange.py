@@ -29,6 +29,14 @@ class Framed(Protocol):
     """The path that they are for."""
 
 
+@runtime_checkable
+class PartialApp(Protocol):
+    """An ASGI application that answers some of the requests to its port. Another process has the others."""
+
+    def elsewhere(self, scope: Scope) -> bool:
+        """Whether the owner of the port answers this request (`sharing.giving`)."""
+
+
 class Exchange:
     """One request in a frame by ASGI. The answer is kept until it is whole."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torpor_container.core.client_timeouts import ClientTimeouts
+from torpor_container.http.sharing.shared_port import SharedPort
 
 NOT_STARTED = 3
 """The exit code of a process that cannot serve. gunicorn's arbiter forks no other one then."""
@@ -59,6 +60,8 @@ class ServerOptions:
     """Takes connections only from those who prove that they know it (`transport.greeting`). None: from everybody."""
     log_formatter: type[logging.Formatter] | None = None
     """Formats everything that the process logs. None: gunicorn's own log has gunicorn's format, all else none."""
+    shared: SharedPort | None = None
+    """What connects this process with the others that serve the port. None: it serves the port alone."""
 
 
 def log_config(formatter: type[logging.Formatter], level: str) -> dict[str, object]:

@@ -23,6 +23,8 @@ from torpor_container.http.asgi_lifespan import ApplicationLife, ApplicationNotS
 from torpor_container.http.clients.client_connection import Connection
 from torpor_container.http.clients.served_port import ServedPort
 from torpor_container.http.server import NOT_STARTED, ServerOptions, log_alone
+from torpor_container.http.sharing.accepting import SharedAccepting
+from torpor_container.http.sharing.taking import Taking
 from torpor_container.http.tls.certificate import ServerCertificate
 from torpor_container.http.tls.front import Handshakes, TlsFront
 from torpor_container.processes.process_tree import descendants, kill
@@ -44,6 +46,12 @@ class ListeningSocket(Protocol):
     """A listening socket: gunicorn's, or Python's own."""
 
     def fileno(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class Closable(Protocol):
+    """What brings connections until it is closed."""
 
     def close(self) -> None: ...
 
@@ -95,13 +103,15 @@ class HttpWorker:
             return  # told to stop before it has started
         certificate = self._certificate
         made = partial(self._connection, port, None if certificate is None else Handshakes(port, certificate))
-        servers: list[asyncio.AbstractServer] = []
+        servers: list[Closable] = []
         watched = (port.connections, *(() if certificate is None else (certificate,)))
         watching = [asyncio.create_task(one.watch()) for one in watched]
         with suppress(asyncio.CancelledError):
             for one in self._sockets:
-                servers.append(await loop.create_server(made, sock=_own(one)))
+                servers.append(await self._server(port, made, _own(one)))
                 self._log.info("ASGI server listening on %s", one)
+            if self._options.shared is not None and self._options.shared.taking is not None:
+                Taking(port, self._options.shared.taking)  # to the end: others have something to say while this stops
             while not self._stopping and os.getppid() == self._parent:
                 self._beat()
                 await asyncio.sleep(BEAT_S)
@@ -116,6 +126,13 @@ class HttpWorker:
         for task in watching:
             task.cancel()
         await life.end()
+
+    async def _server(
+        self, port: ServedPort, made: Callable[[], asyncio.Protocol], listener: socket.socket
+    ) -> Closable:
+        if port.board is None:
+            return await asyncio.get_running_loop().create_server(made, sock=listener)
+        return SharedAccepting(port.board, listener, made, self._log)
 
     def _connection(self, port: ServedPort, handshakes: Handshakes | None) -> asyncio.Protocol:
         """A connection of whoever comes, by TLS if there is a certificate; with a secret, of those alone who prove that

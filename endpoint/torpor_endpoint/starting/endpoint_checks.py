@@ -53,11 +53,13 @@ def check(options: Options) -> None:
 
 
 def check_router_ports(options: Options) -> None:
-    """Check that routers can listen at the ports after the endpoint's own, which is known. Raises BadOption,
-    CannotStart."""
+    """Check that routers with ports of their own can listen at those after the endpoint's, which is known. Raises
+    BadOption, CannotStart."""
+    if options.shares_port:
+        return
     last = options.port + options.routers
     if options.routers and not options.port:
-        raise BadOption("--port: it must be given with --routers, whose ports come after it")
+        raise BadOption("--port: it must be given with --router-ports, which come after it")
     if last > PORT_MAX:
         raise BadOption(f"--routers: their last port would be {last}, and {PORT_MAX} is the highest: lower --port")
     for port in range(options.port + 1, last + 1):
@@ -174,6 +176,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--routers",
         lambda options: 0 <= options.routers <= ROUTERS_MAX,
         f"it must be from 0 to {ROUTERS_MAX}",
+    ),
+    (
+        "--router-ports",
+        lambda options: not options.router_ports or options.routers > 0,
+        "it says where the --routers listen: add these",
     ),
     (
         "--routers",

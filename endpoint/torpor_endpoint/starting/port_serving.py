@@ -12,6 +12,7 @@ from torpor_endpoint.starting.cannot_start import BadOption
 if TYPE_CHECKING:
     from torpor_account.tls.prepared import PreparedTls
     from torpor_container.http.server import ServerOptions
+    from torpor_container.http.sharing.shared_port import SharedPort
 
 GRACEFUL_S = 2
 """How long a stop waits for the requests in flight."""
@@ -19,8 +20,8 @@ KEEP_ALIVE_S = 300
 """How long a client's connection may be idle, in seconds."""
 
 
-def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
-    """How the port of an endpoint or of a router is served."""
+def server_options(options: PortOptions, shutdown_s: int, shared: "SharedPort | None") -> "ServerOptions":
+    """How the port of an endpoint or of a router is served. `shared` is what it shares with the others at the port."""
     from torpor_container.http.server import ServerOptions, TlsFiles
 
     certificate, key = options.tls_cert, options.tls_key
@@ -32,6 +33,7 @@ def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
         log_level=options.log_level,
         log_formatter=JsonLines if options.log_format == "json" else None,
         connections_per_client=options.connections_per_client,
+        shared=shared,
         tls=None if certificate is None or key is None else TlsFiles(certificate, key),
     )
 

@@ -13,6 +13,9 @@
   though the application may still run.
 - *FRAMES.* All bytes are `FramedRequests`'.
 
+At a port that several processes serve, a request that is another's goes there with its connection (`sharing.giving`),
+once all answers before it have left.
+
 HTTP/1.1 answers requests in their order, so what comes behind the request in hand is held and not looked at, as much of
 it as `paced_stream` allows. Where requests came together, or many chunks, the event loop serves others in between.
 
@@ -40,6 +43,7 @@ from torpor_container.http.clients.request_scopes import RequestScopes
 from torpor_container.http.clients.served_port import ServedPort
 from torpor_container.http.messages.answer_bytes import CONTINUE, refusal, whole_answer
 from torpor_container.http.messages.request_heads import RequestHead, RequestRefused
+from torpor_container.http.sharing.channel import Ends
 from torpor_container.http.streamed_answers import STREAM
 from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header
 
@@ -58,10 +62,13 @@ class Connection(PacedStream):
     answer to the request in hand was written."""
 
     scopes: RequestScopes
+    ends: Ends
     peer: Peer
 
-    def __init__(self, port: ServedPort) -> None:
+    def __init__(self, port: ServedPort, ends: Ends | None = None) -> None:
+        """`ends` are those of a connection that another process has accepted."""
         super().__init__(port.loop)
+        self._given = ends
         self.port = port
         self.half_closed = False
         self.answer_begun = False
@@ -73,8 +80,8 @@ class Connection(PacedStream):
     # -- what its client sends ---------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
-        self.scopes = RequestScopes(transport, self.port.state)
-        self.peer = self.scopes.peer
+        self.ends = ends = self._given or Ends.of(transport)
+        self.scopes, self.peer = RequestScopes(ends, self.port.state), ends.peer
         self.port.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -112,10 +119,9 @@ class Connection(PacedStream):
     def _begin(self, head: RequestHead, scope: Scope) -> None:
         hand = self.hand
         hand.requests += 1
-        if head.expects_continue and head.length == 0:
-            self.write(CONTINUE)  # the AWS CLI, and botocore up to 1.41, wait for it before an empty body too
         body = None
-        if head.method == "POST" and not self.write_paused and INVOCATION.fullmatch(head.target):
+        plain = head.method == "POST" and not head.expects_continue
+        if plain and not self.write_paused and INVOCATION.fullmatch(head.target):
             body = hand.reader.whole_body(head)
             if body is not None and STREAM not in head.headers:
                 hand.inline = head
@@ -130,6 +136,10 @@ class Connection(PacedStream):
 
     def _begin_call(self, head: RequestHead, scope: Scope, body: bytes | None) -> None:
         hand = self.hand
+        if self.port.giving is not None and self.port.giving.gives(self, scope, body or b""):
+            return
+        if head.expects_continue and head.length == 0:
+            self.write(CONTINUE)  # the AWS CLI, and botocore up to 1.41, wait for it before an empty body too
         hand.call = call = AsgiCall(self, head, self.port.log, self.port.alive)
         if body is None:
             hand.reader.begin_body(head)

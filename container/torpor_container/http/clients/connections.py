@@ -8,7 +8,7 @@ and that the allocator keeps.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Protocol
 
@@ -74,9 +74,17 @@ class OpenConnection(Protocol):
 
 
 class Connections:
-    """The open connections, the oldest first. `each_max` is how many one client may have; 0 is no such limit."""
+    """The open connections, the oldest first. `each_max` is how many one client may have; 0 is no such limit. `show` is
+    told how many there are of clients with an address, each time that this changes."""
 
-    def __init__(self, connections_max: int, patience: ClientTimeouts, log: logging.Logger, each_max: int = 0) -> None:
+    def __init__(
+        self,
+        connections_max: int,
+        patience: ClientTimeouts,
+        log: logging.Logger,
+        each_max: int = 0,
+        show: Callable[[int], None] | None = None,
+    ) -> None:
         self._open: dict[OpenConnection, None] = {}
         self._left: dict[OpenConnection, None] = {}  # their clients have left, and the application still runs for them
         self._stirred = asyncio.Event()
@@ -86,6 +94,8 @@ class Connections:
         self._handshakes = 0  # of connections that are not open yet
         self._handshakes_of = Counter[str]()
         self._patience = patience
+        self._show = show
+        self._shown = 0
         self._log = log
         self._warned_s: dict[str, float] = {}
         self._peak_bytes = 0  # the most that partial bodies held, since memory was last given back
@@ -93,6 +103,7 @@ class Connections:
     def add(self, connection: OpenConnection) -> None:
         """Take in one more. Where it is one too many, an idle one is closed for it, or else it is refused with 503."""
         self._open[connection] = None
+        self._changed(connection.peer, 1)
         if len(self._open) > self._max and not self._close_idle(self._open, connection):
             connection.refuse(503, self._all_in_use())
             return
@@ -105,7 +116,9 @@ class Connections:
             connection.refuse(503, self._too_many(client))
 
     def remove(self, connection: OpenConnection) -> None:
-        self._open.pop(connection, None)
+        if connection in self._open:
+            del self._open[connection]
+            self._changed(connection.peer, -1)
         if connection.hand.at_work:
             self._left[connection] = None
         client = self._client(connection.peer)
@@ -127,11 +140,13 @@ class Connections:
                 return False
             self._handshakes_of[client] += 1
         self._handshakes += 1
+        self._changed(peer, 1)
         return True
 
     def handshake_ends(self, peer: Peer) -> None:
         """It has become a connection, or nothing has come of it."""
         self._handshakes -= 1
+        self._changed(peer, -1)
         client = self._client(peer)
         if client is not None:
             self._handshakes_of[client] -= 1
@@ -146,6 +161,11 @@ class Connections:
     def greetings_crowded(self) -> None:
         """Called where more connections come than prove themselves."""
         self._warn("greetings", "more connections come than prove that they are a router's: the oldest are closed")
+
+    def _changed(self, peer: Peer, more: int) -> None:
+        if self._show is not None and peer is not None:
+            self._shown += more
+            self._show(self._shown)
 
     def _client(self, peer: Peer) -> str | None:
         """The client of a connection; None if it is not counted."""

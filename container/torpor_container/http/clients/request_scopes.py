@@ -1,6 +1,5 @@
 """Makes the ASGI scope of each request of one connection."""
 
-import asyncio
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -8,33 +7,32 @@ from starlette.types import Scope
 
 from torpor_container.core.clients import client_of
 from torpor_container.http.messages.request_heads import RequestHead, forwarded_scheme
+from torpor_container.http.sharing.channel import Ends
 
 TLS_VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
 """The numbers of ASGI's extension `tls`, by Python's names. The server speaks no older ones."""
 
 
 class RequestScopes:
-    """The scopes of one connection. `peer`: its client's address; None over a Unix socket. `over_tls`: it speaks TLS.
+    """The scopes of one connection, by its ends. `over_tls`: its client speaks TLS.
 
     A proxy on this machine, and who connects by a Unix socket, may tell by a header that its own client speaks TLS.
     """
 
-    def __init__(self, transport: asyncio.BaseTransport, state: dict[str, Any]) -> None:
-        secured = transport.get_extra_info("ssl_object")
-        self.over_tls = secured is not None
-        self.peer = _address(transport.get_extra_info("peername"))
+    def __init__(self, ends: Ends, state: dict[str, Any]) -> None:
+        self.over_tls = ends.tls is not None
         self._state = state
-        self._trusted = self.peer is None or client_of(self.peer[0]) is None
+        self._trusted = ends.peer is None or client_of(ends.peer[0]) is None
         self._alike: Scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "scheme": "https" if self.over_tls else "http",
             "root_path": "",
-            "server": _address(transport.get_extra_info("sockname")),
-            "client": self.peer,
+            "server": ends.own,
+            "client": ends.peer,
         }
-        if secured is not None:
-            self._alike["extensions"] = {"tls": {"tls_version": TLS_VERSIONS.get(secured.version())}}
+        if ends.tls is not None:
+            self._alike["extensions"] = {"tls": {"tls_version": TLS_VERSIONS.get(ends.tls)}}
 
     def of(self, head: RequestHead) -> Scope:
         """Raises RequestRefused."""
@@ -57,7 +55,3 @@ class RequestScopes:
         """What the scopes of all requests have in common that come as frames."""
         head = RequestHead("POST", path, b"1.1", [], 0, True, False, False)
         return self.of(head)
-
-
-def _address(found: Any) -> tuple[str, int] | None:
-    return found[:2] if isinstance(found, tuple) else None

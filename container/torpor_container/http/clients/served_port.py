@@ -8,13 +8,16 @@ from starlette.types import ASGIApp
 
 from torpor_container.http.clients.connections import Connections
 from torpor_container.http.clients.half_closed import HalfClosedConnections
-from torpor_container.http.exchange import Framed, InlineApp, Tell
+from torpor_container.http.exchange import Framed, InlineApp, PartialApp, Tell
 from torpor_container.http.server import ServerOptions, allowed_connections
+from torpor_container.http.sharing.giving import Giving
+from torpor_container.http.sharing.shared_port import PortBoard
 from torpor_container.transport.greetings import Greetings
 
 
 class ServedPort:
-    """`alive`: the process goes on serving. `state` is what the application keeps for its requests."""
+    """`alive`: the process goes on serving. `state` is what the application keeps for its requests. `board` is
+    there if other processes serve the port too, and `giving` if one of them has what this application leaves to it."""
 
     def __init__(self, app: ASGIApp, options: ServerOptions, log: logging.Logger) -> None:
         self.app = app
@@ -26,7 +29,12 @@ class ServedPort:
         self.state: dict[str, Any] = {}
         self.loop = asyncio.get_running_loop()
         allowed = options.connections_max or allowed_connections()
-        self.connections = Connections(allowed, options.patience, log, options.connections_per_client)
+        shared = options.shared
+        self.board = None if shared is None else PortBoard(shared)
+        elsewhere = app.elsewhere if isinstance(app, PartialApp) else None
+        self.giving = None if shared is None or elsewhere is None else Giving(shared.giving, elsewhere, log)
+        show = None if self.board is None else self.board.show
+        self.connections = Connections(allowed, options.patience, log, options.connections_per_client, show)
         self.greetings = Greetings(self.connections.room_for_greetings, self.connections.greetings_crowded)
         self.half_closed = HalfClosedConnections()
 

@@ -12,10 +12,12 @@ from torpor_container.http.messages.request_heads import RequestHead, RequestRef
 
 
 class RequestReader:
-    """`unread`: what has come and is not read. `body_whole`: the request in hand is read to its end."""
+    """`unread`: what has come and is not read. `body_whole`: the request in hand is read to its end. `last_head`: the
+    bytes of the head that was read last."""
 
     def __init__(self) -> None:
         self.unread: bytes | bytearray = b""
+        self.last_head = b""
         self._searched = 0  # of a head that is not whole
         self._skipped = False
         self._body: SizedBody | ChunkedBody | None = None  # None where a body came with its head, or in HEAD
@@ -35,7 +37,8 @@ class RequestReader:
         end = unread.find(b"\r\n\r\n", self._searched) + 4
         if end <= 4 or unread.startswith(b"\r\n"):
             return self._begun()
-        head = read_head(bytes(unread[:end]))
+        self.last_head = bytes(unread[:end])
+        head = read_head(self.last_head)
         if isinstance(unread, bytes):
             self.unread = unread[end:]
         else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,10 @@ KEY = (
 Sign = Callable[[str, str, bytes], Mapping[str, str]]
 """Gets a method, a URL and a body, and returns the headers that sign them."""
 
+Connect = Callable[[], socket.socket]
+BESIDE = "http://localhost"
+"""The control, where connections to it need no address."""
+
 T = TypeVar("T")
 
 
@@ -66,7 +71,7 @@ class ControlForbids(ControlRefused):
 
 class ControlClient:
     """`url` is the control's; `trusted` a file of certificates, if they are not those of the system; `clock` gives
-    seconds that only go forward."""
+    seconds that only go forward. `connect` makes a connection to a control that needs no address."""
 
     def __init__(
         self,
@@ -74,11 +79,16 @@ class ControlClient:
         sign: Sign | None = None,
         trusted: str | None = None,
         clock: Callable[[], float] = time.monotonic,
+        connect: Connect | None = None,
     ) -> None:
         self.url, self.trusted = url.rstrip("/"), trusted
+        self._called_at = self.url if connect is None else BESIDE
         self._sign = sign
         self._clock = clock
-        self._pool = urllib3.PoolManager(maxsize=sum(count for count, _ in THREADS), retries=False, ca_certs=trusted)
+        connections_max = sum(count for count, _ in THREADS)
+        self._pool = urllib3.PoolManager(maxsize=connections_max, retries=False, ca_certs=trusted)
+        if connect is not None:
+            self._pool.pool_classes_by_scheme = {"http": _pool_of(connect)}
         self._threads: dict[RouterPage, ThreadPoolExecutor] = {}
         for count, pages in THREADS:
             self._threads |= dict.fromkeys(pages, ThreadPoolExecutor(count, f"control {pages[0].value}"))
@@ -171,7 +181,7 @@ class ControlClient:
         return _read(page, made, await loop.run_in_executor(self._threads[page], call))
 
     def _call(self, method: str, page: RouterPage, body: bytes, further_s: float) -> dict[str, Any]:
-        url = f"{self.url}/_torpor/{page.value}"
+        url = f"{self._called_at}/_torpor/{page.value}"
         headers = {"content-type": "application/json", **(self._sign(method, url, body) if self._sign else {})}
         timeout = urllib3.Timeout(connect=CONNECTED_WITHIN_S, read=ANSWERED_WITHIN_S + further_s)
         try:
@@ -192,6 +202,17 @@ class ControlClient:
         except ValueError as error:
             raise ControlRefused(f"{self.url} is no control of Torpor") from error
         return said
+
+
+def _pool_of(connect: Connect) -> type[urllib3.HTTPConnectionPool]:
+    class Connection(urllib3.connection.HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            return connect()
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    return Pool
 
 
 def refusal(url: str, status: int, said: str) -> str:

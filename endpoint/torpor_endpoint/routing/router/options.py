@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from torpor_container.http.sharing.shared_port import SharedPort, read
 from torpor_endpoint.options import Option, port
 
 ROUTER_OPTIONS: tuple[Option, ...] = (
@@ -17,6 +18,7 @@ ROUTER_OPTIONS: tuple[Option, ...] = (
     Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may invoke models here. You may repeat it.", many=True, metavar="ORIGIN"),
     Option("--control-ca", "trusted", str, None, "A file of the certificates that vouch for the control's, if the system does not know them. Without it, that of `AWS_CA_BUNDLE`.", metavar="FILE"),
     Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint.router`.", hidden=True),
+    Option("--shared-port", "shared", read, None, "What the router shares with the control at whose port it listens. It is for the endpoint that starts it.", hidden=True),
     Option("--seed", "seed", int, None, "The seed of the draws by the variants' weights and of the samples of data capture."),
     Option("--otel", "otel", None, False, "Send traces to an OpenTelemetry collector by OTLP over HTTP, as the `OTEL_*` variables say; pass the trace context on to containers. Metrics are the control's. It needs the extra `otel`."),
     Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),
@@ -39,6 +41,7 @@ class RouterOptions:
     tls_key: Path | None = None
     connections_per_client: int = 1000
     descriptor: int | None = None
+    shared: SharedPort | None = None
     seed: int | None = None
     otel: bool = False
     log_level: str = "warning"

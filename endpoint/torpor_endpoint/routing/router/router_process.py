@@ -23,6 +23,7 @@ from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.identities import Identities
+from torpor_endpoint.routing.router.at_one_port import AtOnePort
 from torpor_endpoint.routing.router.capture_stores import CaptureStores
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
@@ -93,7 +94,7 @@ class RouterProcess:
             access_log=AccessLog() if options.log_format == "json" else None,
         )
 
-    def app(self) -> WebPages:
+    def app(self) -> WebPages | AtOnePort:
         """The outermost application: refuses foreign web pages, and hands all else to the gateway."""
         options, facts = self._options, self._facts
         runtime = self._router.app(ForwardedAsync(self._control))
@@ -106,7 +107,8 @@ class RouterProcess:
         guarded = gateway if self._identities is None else self._door(gateway, runtime, self._identities)
         hosts, scheme = (options.host or "0.0.0.0",), "https" if options.tls else "http"
         own = own_hosts(hosts, options.allow_hosts, options.allow_origins, socket.gethostname(), scheme)
-        return WebPages(guarded, own, {})
+        app = WebPages(guarded, own, {})
+        return app if options.shared is None else AtOnePort(app, gateway.service_named)
 
     def _door(self, gateway: Gateway, runtime: RuntimeApp, identities: FollowedIdentities) -> RouterDoor:
         clocks = AccessClocks(time.time, time.time)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_account.port import PORT_CHECKS, listening_fault, serve
 from torpor_account.storage.private import UMASK
+from torpor_container.http.sharing.channel import connected
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.routing.protocol.facts import ControlFacts
@@ -64,7 +65,7 @@ def run(options: RouterOptions) -> None:
         )
     os.umask(UMASK)
     callers = _callers(options) if facts.auth else None
-    serve(partial(_app, known, facts, callers), server_options(known, SHUTDOWN_S))
+    serve(partial(_app, known, facts, callers), server_options(known, SHUTDOWN_S, known.shared))
 
 
 def check(options: RouterOptions) -> None:
@@ -131,13 +132,14 @@ def _app(options: RouterOptions, facts: ControlFacts, callers: "tuple[str, Ident
 
 def client(options: RouterOptions, region: str = "us-east-1") -> ControlClient:
     """The client of the control. It signs, if the environment has an access key."""
-    return ControlClient(options.control, signer(region), _trusted(options))
+    connect = None if options.shared is None else partial(connected, options.shared.giving)
+    return ControlClient(options.control, signer(region), _trusted(options), connect=connect)
 
 
 def _callers(options: RouterOptions) -> "tuple[str, Identities]":
     """Who may call, as the control says it. Raises BadOption, NoControl."""
     control = urlsplit(options.control)
-    if control.scheme != "https" and not is_loopback(control.hostname or ""):
+    if options.shared is None and control.scheme != "https" and not is_loopback(control.hostname or ""):
         raise BadOption(
             "--control: the control verifies callers, and sends the secrets of all access keys to its routers: start "
             "it with --tls-cert or --tls-self-signed, and give its https:// URL"

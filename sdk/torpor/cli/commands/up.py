@@ -144,7 +144,7 @@ def beside_the_start(listener: socket.socket, announce: Callable[[], None]) -> N
 
 
 def _announce(options: Options, root: _Root | None) -> None:
-    """Print the exports once the endpoint answers, and the addresses of its routers once all of them do."""
+    """Print the exports once the endpoint answers, and the addresses of routers at other ports once all of them do."""
     bundle = None if options.ca_bundle is None else str(options.ca_bundle)
     connection = EndpointConnection(options.url, options.region, ca_bundle=bundle)
     connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S * WALL_MULTIPLE)
@@ -155,7 +155,7 @@ def _announce(options: Options, root: _Root | None) -> None:
         print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
     for url in options.router_urls:
         _until_routing(replace(connection, url=url))
-    if options.routers:
+    if options.router_urls:
         print(ROUTERS.format(urls=", ".join(options.router_urls)), flush=True)
 
 

@@ -32,7 +32,7 @@ def transform_fn(model, body, content_type, accept):
 @pytest.fixture(scope="module")
 def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
     with LiveEndpoint(
-        tmp_path_factory.mktemp("control"), "--tls-self-signed", "--routers=2", port=free_ports(3)
+        tmp_path_factory.mktemp("control"), "--tls-self-signed", "--routers=2", "--router-ports", port=free_ports(3)
     ) as live:
         deployed(live)
         yield live

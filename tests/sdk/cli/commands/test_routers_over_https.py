@@ -62,7 +62,15 @@ def env(url: str, data_dir: Path) -> dict[str, str]:
 @pytest.mark.thorough
 def test_the_start_names_https_urls_of_routers_and_so_does_env(tmp_path: Path) -> None:
     port, data_dir = free_ports(3), tmp_path / "data"
-    up = ("up", "--auth", "--tls-self-signed", "--routers=2", f"--port={port}", f"--data-dir={data_dir}")
+    up = (
+        "up",
+        "--auth",
+        "--tls-self-signed",
+        "--routers=2",
+        "--router-ports",
+        f"--port={port}",
+        f"--data-dir={data_dir}",
+    )
     with running(*up) as endpoint:
         printed = read_until(endpoint.stdout, "# Routers answer")
         own = [f"https://127.0.0.1:{port + number}" for number in (1, 2)]

@@ -56,13 +56,13 @@ def test_a_port_in_use_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:
 def test_a_port_of_a_router_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
     first = free_ports(3)
     with socket.create_server(("127.0.0.1", first + 2)):
-        done = refused(f"--port={first}", "--routers=2", f"--data-dir={tmp_path / 'new'}")
+        done = refused(f"--port={first}", "--routers=2", "--router-ports", f"--data-dir={tmp_path / 'new'}")
     assert f"127.0.0.1:{first + 2} cannot be listened on by a router: Address already in use" in done.output
     assert (done.exit_code, list(tmp_path.iterdir())) == (1, [])
 
 
 def test_a_port_of_a_router_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    done = refused("--port=65535", "--routers=1", f"--data-dir={tmp_path / 'new'}")
+    done = refused("--port=65535", "--routers=1", "--router-ports", f"--data-dir={tmp_path / 'new'}")
     assert "--routers: their last port would be 65536, and 65535 is the highest" in done.output
     assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
 
