@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.wire",
     ),
     # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the zygote
-    # that forks instances, and the server with its certificate; and what users' scripts find around them, also those
+    # that forks instances, and the server with its certificate and its port; and what users' scripts find around them, also those
     # that train, and what the machine can hold them to.
     ENDPOINT: (
         ENDPOINT,
@@ -55,6 +55,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.processes.zygote_client",
         "torpor_container.processes.lifeline",
         "torpor_container.http.server",
+        "torpor_container.http.sharing.channel",
+        "torpor_container.http.sharing.shared_port",
         "torpor_container.http.tls.certificate",
         "torpor_container.image.variables",
         "torpor_container.processes.inherited_variables",
