@@ -29,8 +29,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.wire",
     ),
     # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the zygote
-    # that forks instances, and the server with its certificate and its port; and what users' scripts find around them, also those
-    # that train, and what the machine can hold them to.
+    # that forks instances, and the server with its certificate and its port; and what users' scripts find around them,
+    # also those that train, and what the machine can hold them to.
     ENDPOINT: (
         ENDPOINT,
         ACCOUNT,

@@ -62,11 +62,9 @@ class Connection(PacedStream):
     answer to the request in hand was written."""
 
     scopes: RequestScopes
-    ends: Ends
     peer: Peer
 
     def __init__(self, port: ServedPort, ends: Ends | None = None) -> None:
-        """`ends` are those of a connection that another process has accepted."""
         super().__init__(port.loop)
         self._given = ends
         self.port = port
@@ -80,8 +78,8 @@ class Connection(PacedStream):
     # -- what its client sends ---------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
-        self.ends = ends = self._given or Ends.of(transport)
-        self.scopes, self.peer = RequestScopes(ends, self.port.state), ends.peer
+        self.scopes = RequestScopes(self._given or Ends.of(transport), self.port.state)
+        self.peer = self.scopes.ends.peer
         self.port.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -120,8 +118,8 @@ class Connection(PacedStream):
         hand = self.hand
         hand.requests += 1
         body = None
-        plain = head.method == "POST" and not head.expects_continue
-        if plain and not self.write_paused and INVOCATION.fullmatch(head.target):
+        inline = head.method == "POST" and not (self.write_paused or head.expects_continue)
+        if inline and INVOCATION.fullmatch(head.target):
             body = hand.reader.whole_body(head)
             if body is not None and STREAM not in head.headers:
                 hand.inline = head
@@ -273,10 +271,8 @@ class Connection(PacedStream):
             self.close()
 
     def eof_received(self) -> bool:
-        """Its client sends no more. True keeps the connection until all requests that came whole are answered.
-
-        Over TLS it never stays: the event loop closes the transport whatever is said here.
-        """
+        """Its client sends no more. True keeps the connection until all requests that came whole are answered: never
+        over TLS, where the event loop closes the transport whatever is said here."""
         self.half_closed = True
         if self.scopes.over_tls or not self.hand.unanswered:
             return False
@@ -289,9 +285,7 @@ class Connection(PacedStream):
         self._idle_timer.end()
         if self._gone is not None:
             self._gone.set()
-        for call in hand.tasks:
-            call.intake.leave()
-        for task in (*hand.tasks.values(), *(() if hand.framed is None else hand.framed.answering)):
+        for task in hand.leave():
             cancel_late(self.port.loop, task)
         self.port.half_closed.forget(self)
         self.port.connections.remove(self)

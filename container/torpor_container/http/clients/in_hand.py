@@ -50,6 +50,12 @@ class InHand:
         """How much has come of a body that is not whole."""
         return 0 if self.call is None or self.call.intake.whole else self.call.intake.received
 
+    def leave(self) -> list["asyncio.Task[None]"]:
+        """Its client is gone, and its applications learn so. Returns those that may go on all the same."""
+        for call in self.tasks:
+            call.intake.leave()
+        return [*self.tasks.values(), *(() if self.framed is None else self.framed.answering)]
+
     def stage(self) -> Stage:
         """What its client is to send, and how far that is."""
         if self.framed is not None or self.inline is not None or self.planned:

@@ -20,6 +20,7 @@ class RequestScopes:
     """
 
     def __init__(self, ends: Ends, state: dict[str, Any]) -> None:
+        self.ends = ends
         self.over_tls = ends.tls is not None
         self._state = state
         self._trusted = ends.peer is None or client_of(ends.peer[0]) is None

@@ -34,12 +34,19 @@ class InHand(Protocol):
     def reader(self) -> RequestReader: ...
 
 
+class Scopes(Protocol):
+    @property
+    def ends(self) -> Ends: ...
+
+
 class GivenConnection(Protocol):
     """A connection to give: a request has begun, and the answers to those before it are whole."""
 
     closed: bool
     transport: asyncio.Transport
-    ends: Ends
+
+    @property
+    def scopes(self) -> Scopes: ...
 
     @property
     def hand(self) -> InHand: ...
@@ -74,7 +81,7 @@ class Giving:
         reader = connection.hand.reader
         read = reader.last_head + body + reader.unread
         try:
-            await (self._give_socket if connection.ends.tls is None else self._give_bytes)(connection, read)
+            await (self._give_socket if connection.scopes.ends.tls is None else self._give_bytes)(connection, read)
         except OSError as error:
             self._log.error("a connection cannot be given to the process that answers it: %s", error)
             connection.transport.close()
@@ -86,14 +93,14 @@ class Giving:
             transport.set_write_buffer_limits(high=0)
             await connection.writable()
         if not transport.is_closing():
-            await self._sent(transport.get_extra_info("socket").fileno(), connection.ends, read)
+            await self._sent(transport.get_extra_info("socket").fileno(), connection.scopes.ends, read)
             transport.abort()  # it closes its own descriptor, not the connection
 
     async def _give_bytes(self, connection: GivenConnection, read: bytes) -> None:
         here, there = socket.socketpair()
         with closing(there):
             try:
-                await self._sent(there.fileno(), connection.ends, read)
+                await self._sent(there.fileno(), connection.scopes.ends, read)
             except OSError:
                 here.close()
                 raise

@@ -1,8 +1,11 @@
-"""InvokeEndpointAsync at a router: the control keeps the queue, so the request goes there whole."""
+"""What a router leaves to its control: InvokeEndpointAsync, since the control keeps the queue, goes there whole; at the
+control's own port, all else but invocations goes there with its connection."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from torpor_account.aws.wire.asgi import Disconnected, Receive, Send
+from torpor_account.access.page_callers import is_dashboards
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send
+from torpor_account.web_pages import WebPages
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.runtime.asynchronous.async_request import BODY_MAX_BYTES
@@ -10,6 +13,7 @@ from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Step
 from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import read_body
+from torpor_endpoint.services.service_register import RUNTIME
 
 PASSED_ON = (b"content-type", b"x-amzn-sagemaker-")
 """How the headers begin that mean something to InvokeEndpointAsync."""
@@ -54,3 +58,20 @@ class ForwardedAsync:
             return await self._control.forward(request)
         except ControlAway as error:
             raise RuntimeFault(Situation.UNAVAILABLE, detail=AWAY) from error
+
+
+class AtOnePort:
+    """A router's application at its control's port (`torpor_container.http.exchange.PartialApp`). The control knows who
+    is logged in to the dashboard, which invokes models too."""
+
+    def __init__(self, app: WebPages, service_named: Callable[[Scope], str]) -> None:
+        self._app = app
+        self._service_named = service_named
+        self.take_inline = app.take_inline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def elsewhere(self, scope: Scope) -> bool:
+        """Whether the control answers this request."""
+        return self._service_named(scope) != RUNTIME or is_dashboards(scope)

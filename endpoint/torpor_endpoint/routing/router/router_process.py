@@ -23,12 +23,11 @@ from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.identities import Identities
-from torpor_endpoint.routing.router.at_one_port import AtOnePort
 from torpor_endpoint.routing.router.capture_stores import CaptureStores
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.forwarding import ForwardedAsync
+from torpor_endpoint.routing.router.forwarding import AtOnePort, ForwardedAsync
 from torpor_endpoint.routing.router.options import RouterOptions
 from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.reporting import Reporting
