@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.invocation import Invocation, Reply
@@ -95,6 +95,17 @@ class Conventions:
 
 
 @dataclass(frozen=True)
+class FlatForm:
+    """How a format makes one array of a model of trees, which instances map, and serves it without its framework."""
+
+    convert: Callable[[Path, Conventions], bytes]
+    """The file of a model, proved to answer as the framework does. Raises NotFlat, and as `load`."""
+    open: Callable[[Any, Mapped, Path, Conventions], ServableModel]
+    """Serves a model from the bytes of the file that it maps, without its framework. The path is the model's own file.
+    Raises UnsoundTrees, and LoadFailed where the conventions do not allow such a model."""
+
+
+@dataclass(frozen=True)
 class Format:
     """One row of the table of formats."""
 
@@ -108,6 +119,8 @@ class Format:
     """The memory that a model is expected to take until one is measured. The built-in numbers were measured."""
     frameworks: tuple[str, ...] = ()
     """Modules that `load` imports. They are imported before a load is measured, since they belong to the instance."""
+    flat: FlatForm | None = None
+    """None where its models are no trees."""
     by_malloc: bool = False
     """Whether all memory of a model comes from malloc, as with a framework in C++."""
     step: Callable[[Path], Step] = lambda path: Step.WHOLE

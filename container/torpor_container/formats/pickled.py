@@ -42,10 +42,7 @@ def member(path: Path, conventions: Conventions) -> Member:
 def opened(path: Path, conventions: Conventions) -> Any:
     """Unpickle the object. Raises LoadFailed, also if pickles are not allowed; LoadOutOfMemory; and OldModel for a
     booster that this XGBoost does not read."""
-    if forbids := conventions.forbids_pickles:
-        raise LoadFailed(
-            f"{path.name} is a pickle, which runs code as it loads, and {forbids} forbids it: {SAFE_FILES}"
-        )
+    check_allowed(path, conventions)
     reach(Step.WHOLE)
     try:
         return _unpickle(path)
@@ -55,6 +52,14 @@ def opened(path: Path, conventions: Conventions) -> Any:
         if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
             raise older_versions.OldModel.pickled(path, error) from error
         raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
+
+
+def check_allowed(path: Path, conventions: Conventions) -> None:
+    """Raise LoadFailed if pickles are not allowed."""
+    if forbids := conventions.forbids_pickles:
+        raise LoadFailed(
+            f"{path.name} is a pickle, which runs code as it loads, and {forbids} forbids it: {SAFE_FILES}"
+        )
 
 
 def _misses_xgboost(error: Exception) -> bool:

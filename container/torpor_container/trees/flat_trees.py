@@ -46,6 +46,10 @@ class UnsoundTrees(ValueError):
     """The arrays or the file cannot be walked. The message names what is wrong."""
 
 
+class NotFlat(Exception):
+    """Flat trees cannot serve this model, and its library does. The message is the reason, as a part of a sentence."""
+
+
 @dataclass(frozen=True)
 class FlatTrees:
     """One model. An output of a row is its base margin plus the leaves of the trees of its group, in their order."""
@@ -121,11 +125,11 @@ def _check_kinds(trees: FlatTrees) -> None:
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
-def written(trees: FlatTrees, facts: Mapping[str, Any]) -> bytes:
-    """The file of a model. `facts` is what else its format wants to know of it, in JSON."""
-    told = json.dumps(facts).encode()
+def written(trees: FlatTrees, told: Mapping[str, Any]) -> bytes:
+    """The file of a model. `told` are its facts: what else its format wants to know of it, in JSON."""
+    facts = json.dumps(told).encode()
     leaves = trees.leaves if trees.leaves is not None else np.empty((0, trees.outputs))
-    sections = (told, trees.nodes, trees.base, leaves, trees.roots, trees.groups)
+    sections = (facts, trees.nodes, trees.base, leaves, trees.roots, trees.groups)
     head = _HEAD.pack(
         MAGIC,
         VERSION,
@@ -135,7 +139,7 @@ def written(trees: FlatTrees, facts: Mapping[str, Any]) -> bytes:
         len(trees.groups),
         len(trees.nodes),
         len(leaves),
-        len(told),
+        len(facts),
     )
     content = b"".join(map(_padded, (head, *(one if isinstance(one, bytes) else one.tobytes() for one in sections))))
     return content + hashlib.sha256(content).digest()
@@ -161,14 +165,21 @@ def read(file: Any) -> tuple[FlatTrees, dict[str, Any]]:
             raise UnsoundTrees("the file is shorter than its head says")
         arrays.append(np.frombuffer(content, kind, count, at))
         at += _aligned(size)
-    facts, node, base, leaf, roots, groups = arrays
+    _, node, base, leaf, roots, groups = arrays
     table = leaf.reshape(leaves, outputs) if leaves else None
     model = FlatTrees(node, roots, groups, base, columns, table)
     check(model)
+    return model, facts(file)
+
+
+def facts(file: Any) -> dict[str, Any]:
+    """The facts in a file that was read before. Raises UnsoundTrees."""
+    size = _HEAD.unpack_from(file)[-1]
     try:
-        return model, json.loads(facts.tobytes())
+        found: dict[str, Any] = json.loads(bytes(memoryview(file)[_HEAD.size : _HEAD.size + size]))
     except ValueError as error:
         raise UnsoundTrees("the facts in the file are not JSON") from error
+    return found
 
 
 def _aligned(size: int) -> int:

@@ -50,7 +50,7 @@ typedef struct {
     PyObject_HEAD
     void *start;
     size_t size;
-} MappedFile;
+} MappedBytes;
 
 static inline uint32_t narrow_right(const NarrowNode *node, float cell)
 {
@@ -214,17 +214,17 @@ static PyType_Spec trees_spec = {
     "torpor_container.trees._walk.Trees", sizeof(Trees), 0, Py_TPFLAGS_DEFAULT, trees_slots,
 };
 
-/* -- MappedFile ---------------------------------------------------------------------------------------------------- */
+/* -- MappedBytes ---------------------------------------------------------------------------------------------------- */
 static PyObject *mapped_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
     static char *names[] = {"descriptor", NULL};
     struct stat found;
-    MappedFile *mapped;
+    MappedBytes *mapped;
     int descriptor;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "i:MappedFile", names, &descriptor))
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "i:MappedBytes", names, &descriptor))
         return NULL;
-    mapped = (MappedFile *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    mapped = (MappedBytes *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!mapped)
         return NULL;
     mapped->start = MAP_FAILED;
@@ -242,7 +242,7 @@ static PyObject *mapped_new(PyTypeObject *type, PyObject *arguments, PyObject *n
 
 static void mapped_dealloc(PyObject *self)
 {
-    MappedFile *mapped = (MappedFile *)self;
+    MappedBytes *mapped = (MappedBytes *)self;
 
     if (mapped->start != MAP_FAILED)
         munmap(mapped->start, mapped->size);
@@ -251,7 +251,7 @@ static void mapped_dealloc(PyObject *self)
 
 static int mapped_buffer(PyObject *self, Py_buffer *view, int flags)
 {
-    MappedFile *mapped = (MappedFile *)self;
+    MappedBytes *mapped = (MappedBytes *)self;
 
     return PyBuffer_FillInfo(view, self, mapped->start, (Py_ssize_t)mapped->size, 1, flags);
 }
@@ -264,7 +264,7 @@ static PyType_Slot mapped_slots[] = {
     {0, NULL},
 };
 static PyType_Spec mapped_spec = {
-    "torpor_container.trees._walk.MappedFile", sizeof(MappedFile), 0, Py_TPFLAGS_DEFAULT, mapped_slots,
+    "torpor_container.trees._walk.MappedBytes", sizeof(MappedBytes), 0, Py_TPFLAGS_DEFAULT, mapped_slots,
 };
 
 /* -- XGBoost's transforms, in float32 as it computes them ---------------------------------------------------------- */
@@ -280,6 +280,12 @@ static void each_exp(float *values, size_t count)
 {
     for (size_t at = 0; at < count; at++)
         values[at] = expf(values[at]);
+}
+
+static void each_double_exp(float *values, size_t count)
+{
+    for (size_t at = 0; at < count; at++)
+        values[at] = (float)exp((double)values[at]);
 }
 
 static void each_softmax(float *values, size_t count, size_t width)
@@ -298,7 +304,7 @@ static void each_softmax(float *values, size_t count, size_t width)
     }
 }
 
-enum { SIGMOID, EXP, SOFTMAX };
+enum { SIGMOID, EXP, DOUBLE_EXP, SOFTMAX };
 
 static PyObject *transformed(PyObject *arguments, int transform)
 {
@@ -318,6 +324,8 @@ static PyObject *transformed(PyObject *arguments, int transform)
         each_sigmoid(values.buf, count);
     else if (transform == EXP)
         each_exp(values.buf, count);
+    else if (transform == DOUBLE_EXP)
+        each_double_exp(values.buf, count);
     else
         each_softmax(values.buf, count, (size_t)width);
     Py_END_ALLOW_THREADS
@@ -333,6 +341,11 @@ static PyObject *sigmoid(PyObject *module, PyObject *arguments)
 static PyObject *exponential(PyObject *module, PyObject *arguments)
 {
     return transformed(arguments, EXP);
+}
+
+static PyObject *double_exponential(PyObject *module, PyObject *arguments)
+{
+    return transformed(arguments, DOUBLE_EXP);
 }
 
 static PyObject *softmax(PyObject *module, PyObject *arguments)
@@ -363,6 +376,7 @@ static PyObject *any_infinite(PyObject *module, PyObject *given)
 static PyMethodDef functions[] = {
     {"sigmoid", sigmoid, METH_VARARGS, "Takes the sigmoid of each float32, in place."},
     {"exp", exponential, METH_VARARGS, "Takes the exponential of each float32, in place."},
+    {"double_exp", double_exponential, METH_VARARGS, "The same, rounded from a float64."},
     {"softmax", softmax, METH_VARARGS, "Takes the softmax of each row of float32, in place."},
     {"any_infinite", any_infinite, METH_O, "Whether any of these float32 is infinite."},
     {NULL, NULL, 0, NULL},

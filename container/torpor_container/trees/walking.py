@@ -23,7 +23,7 @@ def walker(trees: FlatTrees) -> "_walk.Trees":
     return _walk.Trees(trees.nodes, trees.roots, trees.groups, trees.base, leaves, trees.columns, trees.wide)
 
 
-def mapped(path: Path) -> "_walk.MappedFile":
+def mapped(path: Path) -> "_walk.MappedBytes":
     """The bytes of a file, shared with all processes that map it. Raises OSError."""
     with path.open("rb", buffering=0) as file:
-        return _walk.MappedFile(file.fileno())
+        return _walk.MappedBytes(file.fileno())

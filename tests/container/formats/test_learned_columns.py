@@ -132,7 +132,9 @@ def test_ubjson_is_read_as_the_json_of_the_same_model(made: Callable[[], Any]) -
     told = json.loads(bytes(trained.save_raw("json")))
 
     def texts(one: Any) -> Any:
-        return {name: texts(part) for name, part in one.items() if name != "trees"} if isinstance(one, dict) else one
+        if isinstance(one, dict):
+            return {name: texts(part) for name, part in one.items() if name != "trees"}
+        return [texts(part) for part in one] if isinstance(one, list | np.ndarray) else one
 
     assert texts(value) == texts(told)
 

@@ -65,7 +65,7 @@ def _row(trees: FlatTrees, row: Any) -> Any:
     for tree, group in enumerate(trees.groups):
         root = at = int(trees.roots[tree])
         while left := int(trees.nodes["left"][at]):
-            at = root + left + (not _left(trees, trees.nodes[at], row))
+            at = root + left + (not goes_left(trees, trees.nodes[at], row))
         value = trees.nodes["value"][at]
         if trees.leaves is None:
             sums[group] += value
@@ -74,7 +74,7 @@ def _row(trees: FlatTrees, row: Any) -> Any:
     return sums
 
 
-def _left(trees: FlatTrees, node: Any, row: Any) -> bool:
+def goes_left(trees: FlatTrees, node: Any, row: Any) -> bool:
     if not trees.wide:
         cell = row[node["column"] & (MISSING_LEFT - 1)]
         return bool(node["column"] & MISSING_LEFT) if np.isnan(cell) else bool(cell < node["value"])

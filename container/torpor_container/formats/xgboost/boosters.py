@@ -62,6 +62,9 @@ class Member:
     def objective(self) -> str:
         return str(self.configuration()["objective"]["name"])
 
+    def classes(self) -> int:
+        return int(self.configuration()["learner_model_param"].get("num_class", 0))
+
     def configuration(self) -> Any:
         """The learner's configuration, by XGBoost. It takes a call on another thread."""
         return _apart(lambda: json.loads(self.booster.save_config())["learner"])
@@ -99,7 +102,7 @@ def serve_members(
     layout = _layout(first)
     answers = conventions.xgboost
     if conventions.inference_output:
-        answers = selectable.answers(conventions, first.configuration())
+        answers = selectable.answers(conventions, first.objective(), first.classes())
     return ServedModel(
         format=XGBOOST,
         native=[member.booster for member in members],

@@ -23,8 +23,9 @@ VOTING = frozenset({"multi:softmax", "binary:hinge"})
 
 
 def joined(format: Format, paths: Sequence[Path]) -> Format:
-    """The same format, with a load that reads all of these files."""
-    return replace(format, load=partial(_load, tuple(paths)), step=lambda path: max(map(format.step, paths)))
+    """The same format, with a load that reads all of these files. It has no flat trees."""
+    load = partial(_load, tuple(paths))
+    return replace(format, load=load, flat=None, step=lambda path: max(map(format.step, paths)))
 
 
 def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from torpor_container.content.reading.categories import Categories
 from torpor_container.formats.xgboost import ubjson
 
@@ -44,6 +46,6 @@ def of(booster: Any) -> Categories | None:
 def _values(encoded: dict[str, Any]) -> Sequence[Any]:
     """The categories in the order of their codes: numbers, or texts that stand one after the other."""
     if "offsets" not in encoded:
-        return list(encoded["values"])
-    joined, ends = bytes(byte & 255 for byte in encoded["values"]), encoded["offsets"]
+        return list(np.asarray(encoded["values"]).tolist())
+    joined, ends = np.asarray(encoded["values"]).astype(np.int8).tobytes(), encoded["offsets"]
     return [joined[start:end].decode() for start, end in pairwise(ends)]

@@ -63,9 +63,8 @@ OBJECTIVES: Mapping[str, Mapping[str, Reading]] = {
 }
 
 
-def answers(conventions: Conventions, learner: Any) -> Answers:
-    """How a booster answers, by its configuration. Raises LoadFailed for an objective without keys."""
-    objective = str(learner["objective"]["name"])
+def answers(conventions: Conventions, objective: str, classes: int) -> Answers:
+    """How a booster of this objective answers. Raises LoadFailed for an objective without keys."""
     readings = OBJECTIVES.get(objective)
     if readings is None:
         raise LoadFailed(
@@ -73,7 +72,7 @@ def answers(conventions: Conventions, learner: Any) -> Answers:
             f"of {', '.join(OBJECTIVES)}"
         )
     keys = selected(conventions.inference_output)
-    selection = partial(select, keys, readings, int(learner["learner_model_param"].get("num_class", 0)))
+    selection = partial(select, keys, readings, classes)
     encoders: dict[str, Encoder] = {
         CSV: lambda prediction: _csv(selection(prediction), keys),
         JSON: lambda prediction: write_json({"predictions": selection(prediction)}).encode(),

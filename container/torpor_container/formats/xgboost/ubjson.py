@@ -3,6 +3,8 @@
 import struct
 from typing import Any
 
+import numpy as np
+
 NUMBERS = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d"}
 CONSTANTS = {"T": True, "F": False, "Z": None}
 
@@ -41,8 +43,8 @@ def _object(data: bytes, at: int) -> tuple[dict[str, Any], int]:
     return found, at + 1
 
 
-def _array(data: bytes, at: int) -> tuple[list[Any], int]:
-    """An array with a count, of one type (`[$`) or of values that each say theirs (`[#`)."""
+def _array(data: bytes, at: int) -> tuple[Any, int]:
+    """An array with a count: of one type (`[$`) as one of numpy, or a list of values that each say theirs (`[#`)."""
     mark = ""
     if data[at : at + 1] == b"$":
         mark, at = chr(data[at + 1]), at + 2
@@ -50,8 +52,8 @@ def _array(data: bytes, at: int) -> tuple[list[Any], int]:
         raise ValueError("an array without a count")
     count, at = read(data, at + 1)
     if mark:
-        kind = f">{count}{NUMBERS[mark][1]}"
-        return list(struct.unpack_from(kind, data, at)), at + struct.calcsize(kind)
+        found = np.frombuffer(data, NUMBERS[mark], count, at)
+        return found, at + found.nbytes
     values = []
     for _ in range(count):
         value, at = read(data, at)

@@ -5,9 +5,18 @@ from typing import Any
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, pickled
-from torpor_container.formats.format import DATA, SAFE_FILES, Conventions, Format, ServableModel, named
+from torpor_container.formats.format import (
+    DATA,
+    SAFE_FILES,
+    Conventions,
+    FlatForm,
+    Format,
+    Mapped,
+    ServableModel,
+    named,
+)
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.xgboost import boosters, learned_categories, older_versions
+from torpor_container.formats.xgboost import boosters, flat_conversion, flat_serving, learned_categories, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.import_steps import Step
 
@@ -51,9 +60,21 @@ def step(path: Path) -> Step:
     return Step.WHOLE if _is_pickle(path) else Step.BOOSTERS
 
 
+def _converted(path: Path, conventions: Conventions) -> bytes:
+    return flat_conversion.converted(member(path, conventions))
+
+
+def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+    """Serve a model from its flat trees, if it may be loaded."""
+    if _is_pickle(path):
+        pickled.check_allowed(path, conventions)
+    else:
+        _check_allowed(path, _head(path), conventions)
+    return flat_serving.serve(file, mapped, conventions)
+
+
 def _is_pickle(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(contents.HEAD_BYTES)
+    head = _head(path)
     if contents.is_old_xgboost(head) and not head.startswith(PICKLE):
         return False
     return head.startswith((PICKLE, *contents.OLDEST_PICKLED, *contents.COMPRESSED))
@@ -61,14 +82,23 @@ def _is_pickle(path: Path) -> bool:
 
 def _read(path: Path, conventions: Conventions) -> Member:
     content = _content(path)
-    if conventions.trust == DATA and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
-        raise LoadFailed(
-            f"{path.name} is in XGBoost's old binary format, and TORPOR_TRUST=data allows JSON and UBJSON: {SAFE_FILES}"
-        )
+    _check_allowed(path, bytes(content[: contents.HEAD_BYTES]), conventions)
     try:
         return Member(_booster(path, content), traits=_traits(content))
     except older_versions.OldModel as old:
         return older_versions.read(path, conventions, str(old))
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(contents.HEAD_BYTES)
+
+
+def _check_allowed(path: Path, head: bytes, conventions: Conventions) -> None:
+    if conventions.trust == DATA and contents.is_old_xgboost(head):
+        raise LoadFailed(
+            f"{path.name} is in XGBoost's old binary format, and TORPOR_TRUST=data allows JSON and UBJSON: {SAFE_FILES}"
+        )
 
 
 def _traits(content: bytearray) -> boosters.BoosterTraits | None:
@@ -120,6 +150,7 @@ FORMAT = Format(
     bytes_per_artifact_byte=1.35,
     fixed_bytes=64 * 1024,
     frameworks=("xgboost",),
+    flat=FlatForm(_converted, _opened),
     by_malloc=True,
     step=step,
 )

@@ -1,0 +1,166 @@
+"""Makes flat trees of a booster, and proves on rows made from its own thresholds that they answer as XGBoost does.
+
+Both answers must be equal to the bit. A booster that the layout does not cover, or whose answers differ, stays with
+XGBoost: NotFlat says why.
+"""
+
+import json
+from collections.abc import Mapping
+from math import isinf
+from typing import Any
+
+import numpy as np
+
+from torpor_container.formats.xgboost import flat_serving, ubjson
+from torpor_container.formats.xgboost.boosters import Member
+from torpor_container.formats.xgboost.flat_serving import TRANSFORMS, BoosterFacts
+from torpor_container.formats.xgboost.learned_categories import CATEGORICAL
+from torpor_container.formats.xgboost.older_versions import installed
+from torpor_container.formats.xgboost.soundness import prove_booster
+from torpor_container.trees import flat_trees
+from torpor_container.trees.breadth_first import breadth_first
+from torpor_container.trees.flat_trees import (
+    MISSING_LEFT,
+    NARROW,
+    NARROW_COLUMNS_MAX,
+    NARROW_NODES_MAX,
+    FlatTrees,
+    NotFlat,
+)
+from torpor_container.trees.probes import probes
+from torpor_container.typed_json import written
+
+PIECE_ROWS = 256
+
+
+def converted(member: Member) -> bytes:
+    """The file of flat trees of a booster. Raises NotFlat, and LoadFailed for an unsound one."""
+    member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
+    member = member.asked()
+    prove_booster(member.booster)
+    trees, facts = flat(member)
+    return flat_trees.written(trees, written(facts))
+
+
+def flat(member: Member) -> tuple[FlatTrees, BoosterFacts]:
+    """The booster as flat trees, and what else to know of it. Raises NotFlat."""
+    saved, _ = ubjson.read(bytes(member.booster.save_raw("ubj")), 0)
+    learner = saved["learner"]
+    _check(learner)
+    assert member.traits is not None, "it was asked for them"
+    trees = _trees(learner["gradient_booster"]["model"], member.traits.iterations[1], member.columns, _base(saved))
+    facts = BoosterFacts(
+        learner["objective"]["name"],
+        int(learner["learner_model_param"].get("num_class", 0)),
+        member.missing,
+        member.pickled,
+        list(learner["feature_names"]) or None,
+        "",
+    )
+    flat_trees.check(trees)
+    count = _prove(member, trees, facts)
+    note = f"flat trees answer, equal to XGBoost {installed()} on {count} probe rows"
+    notes = "; ".join(filter(None, (member.note, note)))
+    return trees, BoosterFacts(**{**vars(facts), "note": notes})
+
+
+def _check(learner: Mapping[str, Any]) -> None:
+    """Raise NotFlat for what flat trees do not cover."""
+    kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+    if kind != "gbtree":
+        raise NotFlat(f"its booster is {kind}, and flat trees are for gbtree alone")
+    if objective not in TRANSFORMS:
+        raise NotFlat(f"flat trees do not know the objective {objective}")
+    if CATEGORICAL in learner["feature_types"]:
+        raise NotFlat("some of its columns are categories")
+    trees = learner["gradient_booster"]["model"]["trees"]
+    if not trees:
+        raise NotFlat("it has no trees")
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
+        raise NotFlat("its leaves are vectors")
+    if any(np.any(tree["split_type"]) for tree in trees):
+        raise NotFlat("it splits by categories")
+    if (columns := int(learner["learner_model_param"]["num_feature"])) > NARROW_COLUMNS_MAX:
+        raise NotFlat(f"it has {columns} columns, and flat trees know {NARROW_COLUMNS_MAX}")
+    if (most := max(len(tree["left_children"]) for tree in trees)) > NARROW_NODES_MAX:
+        raise NotFlat(f"one of its trees has {most} nodes, and a flat tree has at most {NARROW_NODES_MAX}")
+
+
+def _trees(model: Mapping[str, Any], rounds: int, columns: int, base: Any) -> FlatTrees:
+    """The trees of the first boosting rounds; of all, if `rounds` is 0."""
+    count = int(model["iteration_indptr"][rounds]) if rounds else len(model["trees"])
+    trees = model["trees"][:count]
+
+    def joined(name: str, kind: Any) -> Any:
+        return np.concatenate([np.asarray(tree[name]) for tree in trees]).astype(kind)
+
+    sizes = np.array([len(tree["left_children"]) for tree in trees])
+    ordered = breadth_first(joined("left_children", np.int64), joined("right_children", np.int64), sizes)
+    nodes = np.zeros(len(ordered.order), NARROW)
+    nodes["value"] = joined("split_conditions", "<f4")[ordered.order]
+    nodes["left"] = ordered.left
+    column = joined("split_indices", np.int64) | np.where(joined("default_left", bool), MISSING_LEFT, 0)
+    nodes["column"] = np.where(ordered.left > 0, column[ordered.order], 0)
+    roots = np.concatenate(([0], np.cumsum(ordered.sizes))).astype("<u4")
+    return FlatTrees(nodes, roots, np.asarray(model["tree_info"][:count], "<u4"), base, columns)
+
+
+def _base(saved: Mapping[str, Any]) -> Any:
+    """The base margins, by XGBoost itself: the margins of a booster of the same objective whose leaves are all 0. Its
+    float32 logarithms are not numpy's."""
+    from xgboost import Booster
+
+    learner = saved["learner"]
+    parameters = learner["learner_model_param"]
+    groups = max(1, int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)))
+    stumps = [_stump(number, parameters["num_feature"]) for number in range(groups)]
+    model = {
+        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(groups)},
+        "iteration_indptr": [0, groups],
+        "tree_info": list(range(groups)),
+        "trees": stumps,
+    }
+    of_stumps = {
+        "attributes": {},
+        "feature_names": [],
+        "feature_types": [],
+        "gradient_booster": {"model": model, "name": "gbtree"},
+        "learner_model_param": parameters,
+        "objective": learner["objective"],
+    }
+    booster = Booster()
+    booster.load_model(bytearray(json.dumps({"learner": of_stumps, "version": saved["version"]}).encode()))
+    booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
+    row = np.zeros((1, int(parameters["num_feature"])), np.float32)
+    return booster.inplace_predict(row, predict_type="margin", validate_features=False).ravel().astype("<f4")
+
+
+def _stump(number: int, columns: str) -> dict[str, Any]:
+    """A tree of one leaf, which is 0, as XGBoost's JSON has it."""
+    parameters = {"num_deleted": "0", "num_feature": columns, "num_nodes": "1", "size_leaf_vector": "1"}
+    numbers = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
+    integers = ("default_left", "split_indices", "split_type")
+    lists = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+    return {
+        "id": number,
+        "tree_param": parameters,
+        "left_children": [-1],
+        "right_children": [-1],
+        "parents": [2**31 - 1],
+        **{name: [0.0] for name in numbers},
+        **{name: [0] for name in integers},
+        **{name: [] for name in lists},
+    }
+
+
+def _prove(member: Member, trees: FlatTrees, facts: BoosterFacts) -> int:
+    """Compare the answers of both. How many rows were equal. Raises NotFlat."""
+    by_library, by_trees, count = member.predictor(), flat_serving.predictor(trees, facts), 0
+    for rows in probes(trees, infinite=isinf(facts.missing)):
+        for start in range(0, len(rows), PIECE_ROWS):
+            piece = rows[start : start + PIECE_ROWS]
+            expected, answered = by_library(piece), by_trees(piece)
+            if expected.shape != answered.shape or expected.tobytes() != answered.tobytes():
+                raise NotFlat(f"flat trees answered otherwise than XGBoost on one of {len(piece)} probe rows")
+            count += len(piece)
+    return count

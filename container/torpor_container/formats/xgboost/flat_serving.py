@@ -1,0 +1,173 @@
+"""Serves a booster as flat trees: the same rows, refusals, answers and shapes as XGBoost's own, without XGBoost."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import isinf, isnan, nan
+from typing import Any
+
+import numpy as np
+
+from torpor_container.content import RowLayout, Rows
+from torpor_container.formats.format import Conventions, Mapped
+from torpor_container.formats.served import ServedModel
+from torpor_container.formats.xgboost import aws_image, selectable
+from torpor_container.formats.xgboost.boosters import XGBOOST
+from torpor_container.formats.xgboost.dense import INFINITE
+from torpor_container.trees import flat_trees, walking
+from torpor_container.trees.flat_trees import FlatTrees
+from torpor_container.typed_json import read
+
+INFINITE_SPARSE = f"Check failed: valid: {INFINITE}"
+COLUMNS_DIFFER = (
+    "Check failed: n_features_data == n_features_model (%d vs. %d) : Number of columns in data must equal to the "
+    "trained model."
+)
+SPARSE_CELLS_MAX = 1024 * 1024
+"""A sparse matrix becomes dense in pieces of at most this many cells."""
+
+
+class RowsRefused(Exception):
+    """The rows are not what the model takes. The message is XGBoost's."""
+
+
+@dataclass(frozen=True)
+class BoosterFacts:
+    """What an instance wants to know of a booster besides its trees."""
+
+    objective: str
+    classes: int
+    missing: float
+    """The number that stands for a missing value."""
+    pickled: bool
+    names: list[str] | None
+    note: str
+    """How its answers were proved."""
+
+
+def _sigmoid(out: Rows) -> Any:
+    walking.extension().sigmoid(out)
+    return _squeezed(out)
+
+
+def _exp(out: Rows) -> Any:
+    walking.extension().exp(out)
+    return _squeezed(out)
+
+
+def _double_exp(out: Rows) -> Any:
+    walking.extension().double_exp(out)
+    return _squeezed(out)
+
+
+def _softmax(out: Rows) -> Any:
+    walking.extension().softmax(out, out.shape[1])
+    return out
+
+
+def _class(out: Rows) -> Any:
+    return out.argmax(axis=1).astype(np.float32)
+
+
+def _hinge(out: Rows) -> Any:
+    return _squeezed((out > 0).astype(np.float32))
+
+
+def _squeezed(out: Rows) -> Any:
+    return out[:, 0] if out.shape[1] == 1 else out
+
+
+TRANSFORMS: Mapping[str, Callable[[Rows], Any]] = {
+    "reg:squarederror": _squeezed,
+    "reg:linear": _squeezed,
+    "reg:squaredlogerror": _squeezed,
+    "reg:pseudohubererror": _squeezed,
+    "reg:absoluteerror": _squeezed,
+    "reg:quantileerror": _squeezed,
+    "reg:expectileerror": _squeezed,
+    "reg:logistic": _sigmoid,
+    "reg:gamma": _exp,
+    "reg:tweedie": _exp,
+    "binary:logistic": _sigmoid,
+    "binary:logitraw": _squeezed,
+    "binary:hinge": _hinge,
+    "count:poisson": _exp,
+    "survival:cox": _exp,
+    "survival:aft": _double_exp,
+    "multi:softmax": _class,
+    "multi:softprob": _softmax,
+    "rank:pairwise": _squeezed,
+    "rank:ndcg": _squeezed,
+    "rank:map": _squeezed,
+}
+"""What each objective makes of the sums of leaves."""
+
+
+def predictor(trees: FlatTrees, facts: BoosterFacts) -> Callable[[Rows], Any]:
+    """Predicts rows, dense or sparse, on several threads at the same time. Raises RowsRefused."""
+    walker, transform = walking.walker(trees), TRANSFORMS[facts.objective]
+    any_infinite = walking.extension().any_infinite
+    columns, outputs = trees.columns, trees.outputs
+    missing, finite, by_number = np.float32(facts.missing), not isinf(facts.missing), not isnan(facts.missing)
+
+    def predicted(rows: Rows, infinite: str = INFINITE) -> Any:
+        rows = np.ascontiguousarray(rows, np.float32)
+        if finite and any_infinite(rows):
+            raise RowsRefused(infinite)
+        if rows.shape[1] != columns:
+            raise RowsRefused(COLUMNS_DIFFER % (rows.shape[1], columns))
+        if by_number:
+            rows = np.where(rows == missing, np.float32(nan), rows)
+        out = np.empty((rows.shape[0], outputs), np.float32)
+        walker.predict(rows, out)
+        return transform(out)
+
+    def by_kind(rows: Rows) -> Any:
+        return predicted(rows) if isinstance(rows, np.ndarray) else _sparse(rows, predicted)
+
+    return by_kind
+
+
+def _sparse(matrix: Any, predict: Callable[[Rows, str], Any]) -> Any:
+    """Predict a matrix of compressed rows, whose absent cells are missing values."""
+    count, columns = matrix.shape
+    step = max(1, SPARSE_CELLS_MAX // columns)
+    pieces = (matrix[start : start + step] for start in range(0, count, step))
+    return np.concatenate([predict(_dense(piece), INFINITE_SPARSE) for piece in pieces])
+
+
+def _dense(matrix: Any) -> Rows:
+    rows = np.full(matrix.shape, nan, np.float32)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        rows[np.repeat(np.arange(len(rows)), np.diff(matrix.indptr)), matrix.indices] = matrix.data
+    return rows
+
+
+def serve(file: Any, mapped: Mapped, conventions: Conventions) -> ServedModel[Rows]:
+    """Serve the booster in the bytes of its mapped file. Raises UnsoundTrees, and LoadFailed for an output that it does
+    not have."""
+    trees, told = flat_trees.read(file)
+    facts = read(BoosterFacts, told)
+
+    @cache
+    def names() -> list[str] | None:
+        """Read when a body needs them: models with many columns would hold more names than nodes."""
+        return read(BoosterFacts, flat_trees.facts(file)).names
+
+    layout = RowLayout(columns=trees.columns, names=names)
+    answers = conventions.xgboost
+    if conventions.inference_output:
+        answers = selectable.answers(conventions, facts.objective, facts.classes)
+    return ServedModel(
+        format=XGBOOST,
+        native=None,
+        read=aws_image.reader(layout, conventions, facts.pickled),
+        predict=predictor(trees, facts),
+        answers=answers,
+        refusals=(RowsRefused,),
+        types=aws_image.types(conventions),
+        layout=layout,
+        rowwise=True,
+        note=facts.note,
+        mapped=mapped,
+    )
