@@ -29,10 +29,13 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.formats.onnx import ONNX
 from torpor_container.http.contract_routes import Routes
 from torpor_container.http.control_means import ControlMeans
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
+from torpor_container.mapped.mapped_folder import MappedFolder
+from torpor_container.mapped.mapped_forms import MappedForms
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
@@ -205,6 +208,7 @@ class InstanceProcess:
                 at_least_bytes=at_least_bytes,
             )
             trials = self._make_trials(conventions) if settings.trials else None
+            forms = self._make_forms(trials) if trials is not None else None  # no form without a proof
             submitted = self._make_submitted()
             return BuiltInLoader(
                 settings,
@@ -216,6 +220,7 @@ class InstanceProcess:
                 self._meter,
                 trials=trials,
                 suspects=self._suspects,
+                forms=forms,
             )
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended)
@@ -226,6 +231,11 @@ class InstanceProcess:
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
         return Trials(self._memory, settings.load_timeout_s, conventions, self._zygote_access, self._environment)
+
+    def _make_forms(self, trials: Trials) -> MappedForms:
+        settings = self._settings
+        folder = Path(settings.mapped_folder or Path(settings.base_dir) / "mapped")
+        return MappedForms(MappedFolder(folder, settings.disk_bytes), trials, {ONNX: settings.onnx_weights})
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings

@@ -78,6 +78,7 @@ class Occupancy:
         self.planned_bytes = 0  # HERE + LOADING
         self.idle_bytes = 0  # HERE without a pin
         self.unaccounted_bytes = 0  # what the process uses beyond what its models explain
+        self.hits = 0  # requests that found their model here
         self._leaving_bytes = 0
         self._loads_max = loads_max
         self._loads = 0

@@ -121,6 +121,7 @@ class Residency(Occupancy):
                 self.idle_bytes -= model.size_bytes
             model.pins += 1
             model.hits += 1
+            self.hits += 1
             model.used_s = now_s
             self._policy.touched(name)
             return HIT

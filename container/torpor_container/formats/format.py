@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.invocation import Invocation, Reply
@@ -94,6 +94,32 @@ class Conventions:
         return (XGBOOST_MULTI_MODEL if self.multi_model else XGBOOST).preferring(self.default_accept)
 
 
+class NotMapped(Exception):
+    """A model has no mapped form, and is served by its framework as it is. The message says why."""
+
+
+@dataclass(frozen=True)
+class MappedForm:
+    """Another form of a format's models, in one file that all instances of the machine map. It is made once for each
+    version, after its first load, and used only once it was proved."""
+
+    kind: str
+    """Ends the names of its files. Another layout has another one."""
+    least_bytes: int
+    """A smaller model file is served as it is."""
+    prove: str
+    """`module:function`, an `Afterwork`. Its arguments are `path`, the model's file, and `file`, the form's, to which
+    it may write by its only descriptor. Its result has `note`, how the form was proved, or `refused`, why there is
+    none."""
+    open: Callable[[Path, Mapped, Conventions], ServableModel]
+    """Serves a model from its mapped form. Raises LoadFailed, and anything else that a damaged file may cause."""
+    write: Callable[[Path, BinaryIO], object] | None = None
+    """Writes the file, where that runs no code but this package's; None if `prove` does. The file has its final name
+    already. Raises NotMapped."""
+    until_hot: bool = False
+    """Whether a model that is called often does better in its framework's own form."""
+
+
 @dataclass(frozen=True)
 class FlatForm:
     """How a format makes one array of a model of trees, which instances map, and serves it without its framework."""
@@ -121,6 +147,7 @@ class Format:
     """Modules that `load` imports. They are imported before a load is measured, since they belong to the instance."""
     flat: FlatForm | None = None
     """None where its models are no trees."""
+    mapped: MappedForm | None = None
     by_malloc: bool = False
     """Whether all memory of a model comes from malloc, as with a framework in C++."""
     step: Callable[[Path], Step] = lambda path: Step.WHOLE

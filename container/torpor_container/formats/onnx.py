@@ -29,13 +29,15 @@ from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.tensors import Tensor, are_tensors
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats.format import Conventions, Format, ServableModel, named
+from torpor_container.formats import onnx_weights
+from torpor_container.formats.format import Conventions, Format, Mapped, MappedForm, ServableModel, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes.import_steps import Step
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its wheels collect usage data
 
+ONNX = "onnx"
 Feed = dict[str, Rows]
 Layouts = Mapping[str, RowLayout]
 
@@ -58,6 +60,22 @@ DTYPES: dict[str, Any] = {
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
+    return _served(path, str(path), {}, conventions, None)
+
+
+def open_mapped(path: Path, mapped: Mapped, conventions: Conventions) -> ServableModel:
+    """Serves a model whose weights are in a file that instances map. Without packed copies of the weights, a session
+    holds hardly any memory of its own. Raises LoadFailed, Damaged, OSError."""
+    shared = {
+        "session.model_external_initializers_file_folder_path": str(mapped.path.parent),
+        "session.disable_prepacking": "1",
+    }
+    return _served(path, onnx_weights.graph_of(mapped.path), shared, conventions, mapped)
+
+
+def _served(
+    path: Path, model: str | bytes, entries: Mapping[str, str], conventions: Conventions, mapped: Mapped | None
+) -> ServableModel:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
@@ -65,8 +83,11 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     unreadable: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, *own)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_mem_pattern = mapped is None  # it would reserve room for the weights that are mapped
+    for entry, value in entries.items():
+        options.add_session_config_entry(entry, value)
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except unreadable as error:
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
@@ -78,6 +99,8 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
         predict=lambda asked: _run(session, asked),
         answers=conventions.toolkit,
         refusals=(native.InvalidArgument, ValueError),
+        note="its weights are mapped, once for all instances of the machine" if mapped else "",
+        mapped=mapped,
     )
 
 
@@ -210,12 +233,21 @@ def _layout(source: Any) -> RowLayout:
     return RowLayout(DTYPES[source.type], columns, absent=0.0, table=table, sparse=False)
 
 
+MAPPED = MappedForm(
+    kind="onnx-1",
+    least_bytes=onnx_weights.WORTH_BYTES,
+    write=onnx_weights.write,
+    prove="torpor_container.formats.onnx_proof:prove",
+    open=open_mapped,
+    until_hot=True,
+)
 FORMAT = Format(
-    "onnx",
+    ONNX,
     named("*.onnx"),
     load,
     bytes_per_artifact_byte=6.0,
     fixed_bytes=128 * 1024,
     frameworks=("onnxruntime",),
     step=lambda path: Step.BARE,
+    mapped=MAPPED,
 )

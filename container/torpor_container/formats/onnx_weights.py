@@ -1,5 +1,5 @@
 """Parts an ONNX model into its graph and its weights: one file with the raw weights at the beginning of pages, then the
-graph, which names the places of the weights (`external_data`), then where the graph is.
+graph, which names the places of the weights, then where the graph is.
 
 It reads no more of a protocol buffer than it needs: the graph's initializers. It copies all other bytes as they are.
 What it does not understand it refuses; the model is then loaded as it is.
@@ -11,6 +11,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+from torpor_container.formats.format import NotMapped
 
 PAGE_BYTES = 4096
 LEAST_BYTES = 4096
@@ -29,10 +31,6 @@ KEY, VALUE = 1, 2
 EXTERNAL = 1
 
 
-class Unparted(Exception):
-    """The model cannot be parted, or need not be. The message says why."""
-
-
 class Damaged(Exception):
     """The file does not end as a parted model does."""
 
@@ -46,15 +44,20 @@ class ProtoField(NamedTuple):
     value: memoryview
 
 
+def write(model: Path, file: BinaryIO) -> int:
+    """See `part`."""
+    return part(memoryview(model.read_bytes()), Path(file.name).name, file)
+
+
 def part(model: memoryview, location: str, file: BinaryIO) -> int:
     """Write the parted model into a file that will have the name `location`. The bytes of the weights that moved.
 
-    Raises Unparted, OSError.
+    Raises NotMapped, OSError.
     """
     fields = list(_fields(model))
     graphs = [one for one in fields if one.number == GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != BYTES:
-        raise Unparted("the model has not exactly one graph")
+        raise NotMapped("the model has not exactly one graph")
     moved_bytes, graph = 0, list[bytes | memoryview]()
     for one in _fields(graphs[0].value):
         weights = _weights(one)
@@ -67,7 +70,7 @@ def part(model: memoryview, location: str, file: BinaryIO) -> int:
         rest = (field.whole for field in _fields(one.value) if field.number != RAW_DATA)
         graph.append(_message(INITIALIZER, b"".join([*rest, *_place(location, offset, len(weights.value))])))
     if moved_bytes < WORTH_BYTES:
-        raise Unparted(f"only {moved_bytes:,} bytes of its weights could be shared")
+        raise NotMapped(f"only {moved_bytes:,} bytes of its weights could be shared")
     parted = b"".join(_message(GRAPH, b"".join(graph)) if one.number == GRAPH else one.whole for one in fields)
     offset = _next_page(file)
     file.write(parted + END.pack(MAGIC, offset, len(parted), zlib.crc32(parted)))
@@ -106,9 +109,9 @@ def _fields(message: memoryview) -> Iterator[ProtoField]:
         elif wire_type in (FIXED64, FIXED32):
             value_at, at = at, at + (8 if wire_type == FIXED64 else 4)
         else:
-            raise Unparted(f"a field has the wire type {wire_type}")
+            raise NotMapped(f"a field has the wire type {wire_type}")
         if not number or at > len(message):
-            raise Unparted("a field ends after its message")
+            raise NotMapped("a field ends after its message")
         yield ProtoField(number, wire_type, message[began:at], message[value_at:at])
 
 
@@ -125,16 +128,16 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
             if value >= 1 << 64:
                 break
             return value, at
-    raise Unparted("a number has no end")
+    raise NotMapped("a number has no end")
 
 
 def _weights(one: ProtoField) -> ProtoField | None:
-    """The raw bytes of an initializer that can move; None for any other field of the graph. Raises Unparted."""
+    """The raw bytes of an initializer that can move; None for any other field of the graph. Raises NotMapped."""
     if one.number != INITIALIZER or one.wire_type != BYTES:
         return None
     tensor = list(_fields(one.value))
     if any(field.number in (EXTERNAL_DATA, DATA_LOCATION) for field in tensor):
-        raise Unparted("the model has weights in other files already")
+        raise NotMapped("the model has weights in other files already")
     raw = [field for field in tensor if field.number == RAW_DATA]
     movable = len(raw) == 1 and raw[0].wire_type == BYTES and len(raw[0].value) >= LEAST_BYTES
     return raw[0] if movable else None

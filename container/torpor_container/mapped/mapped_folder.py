@@ -60,10 +60,13 @@ class MappedFolder:
         self._opening = threading.Lock()
 
     @staticmethod
-    def name_of(kind: str, model_id: str, file: str) -> str:
-        """The name of one form (`kind`, with its version) of one file of one version of an artifact."""
-        digest = hashlib.sha256("\0".join((model_id, file)).encode(errors="surrogatepass")).hexdigest()
+    def name_of(kind: str, content: str, file: str) -> str:
+        """The name of one form (`kind`, with its version) of one file of an artifact's content."""
+        digest = hashlib.sha256("\0".join((content, file)).encode(errors="surrogatepass")).hexdigest()
         return f"{digest[:32]}.{kind}"
+
+    def has(self, name: str) -> bool:
+        return (self._files / name).exists()
 
     def take(self, name: str) -> MappedFile | None:
         """Hold the file of this name; None if there is none. Raises OSError."""
@@ -73,22 +76,39 @@ class MappedFolder:
             return self._held(source)
         return None
 
+    def begin(self, name: str) -> MappedFile:
+        """A new file for this instance to write. `publish` gives it to all; `release` gives it up. Raises OSError."""
+        unfinished = self._own_folder() / name
+        unfinished.touch(0o600)
+        return MappedFile(unfinished, 0)
+
+    def publish(self, made: MappedFile) -> MappedFile:
+        """Give a file that was written to all instances, unless another one was first, and hold what they have then.
+        Raises DiskFull, OSError."""
+        name, size_bytes = made.path.name, made.path.stat().st_size
+        made.path.chmod(_READ_ONLY)
+        with disk_full_for(name), self._locked():
+            if (other := self.take(name)) is not None:
+                made.release()
+                return other
+            self._make_room(name, size_bytes)
+            (self._files / name).hardlink_to(made.path)
+        return MappedFile(made.path, size_bytes)
+
     def put(self, name: str, write: Write) -> MappedFile:
-        """Write a file, unless another instance did so first, and hold it. Raises DiskFull, OSError, and what `write`
-        raises: no file appears then."""
-        own = self._opened()
-        unfinished = own / f"{secrets.token_hex(8)}.unfinished"
-        with disk_full_for(name), ExitStack() as ended:
-            ended.callback(unfinished.unlink, missing_ok=True)
-            with unfinished.open("xb") as file:
+        """Write a file and publish it. Raises DiskFull, OSError, and what `write` raises: no file appears then."""
+        made = self.begin(name)
+        with ExitStack() as unless_published:
+            unless_published.callback(made.release)
+            with disk_full_for(name), made.path.open("wb") as file:
                 write(file)
-            unfinished.chmod(_READ_ONLY)
-            with self._locked():
-                if (other := self.take(name)) is not None:
-                    return other
-                self._make_room(name, unfinished.stat().st_size)
-                unfinished.rename(self._files / name)
-                return self._held(self._files / name)
+            published = self.publish(made)
+            unless_published.pop_all()
+        return published
+
+    def forget(self, name: str) -> None:
+        """Remove a file that cannot be used. Those that hold it keep it."""
+        (self._files / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """End all holds of this instance."""
@@ -105,8 +125,7 @@ class MappedFolder:
 
     def _held(self, source: Path) -> MappedFile:
         """By a link of the same name, since a file may name itself."""
-        own = self._opened() / secrets.token_hex(8)
-        own.mkdir()
+        own = self._own_folder()
         link = own / source.name
         try:
             link.hardlink_to(source)
@@ -114,6 +133,11 @@ class MappedFolder:
             own.rmdir()
             raise
         return MappedFile(link, link.stat().st_size)
+
+    def _own_folder(self) -> Path:
+        own = self._opened() / secrets.token_hex(8)
+        own.mkdir()
+        return own
 
     def _opened(self) -> Path:
         """The folder of this instance's links, made at its first call. An open lock says that the instance lives."""

@@ -15,6 +15,14 @@ from torpor_container.formats.format import Mapped
 from torpor_container.mapped.mapped_folder import holders
 
 LOOKED_AT_EACH_TIME = 64
+HOT_CALLS, HOT_SHARE = 1_000, 8
+"""A model is hot once it has answered so many calls since it was loaded, and one in so many of all that its instance
+has answered since then. So few models of an instance are hot at a time."""
+
+
+def is_hot(calls: int, all_calls: int) -> bool:
+    """`calls` of a model since it was loaded, and `all_calls` of its instance meanwhile."""
+    return calls >= HOT_CALLS and calls * HOT_SHARE >= all_calls
 
 
 class MappedShares:

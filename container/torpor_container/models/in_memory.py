@@ -20,6 +20,7 @@ from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
+from torpor_container.models.in_process.form_changes import FormChanges
 from torpor_container.models.last_uses import LastUses
 from torpor_container.models.loader import Found, Loaded, ModelLoader
 from torpor_container.models.relief import Relief
@@ -68,6 +69,7 @@ class ModelsInMemory:
         self._last_uses = LastUses(calendar)
         self.tier = Tier(residency, calendar, self._unload, self._settle, self._last_uses.add)
         self._shares = MappedShares(residency, calendar)
+        self.forms = FormChanges(self.tier, self._shares, self._measure)
         self.relief = Relief(self.tier, self._settle, worn_out)
         self.resizing = Resizing(self.tier, self._settle)
         self._disk_tier = disk_tier
@@ -88,6 +90,7 @@ class ModelsInMemory:
         """Cancel the loads in progress; wait up to CLOSE_S seconds for the models that leave."""
         await self.relief.close()
         await self.resizing.close()
+        await self.forms.close()
         tasks = [load.task for load in self.loads.values()]
         for task in tasks:
             task.cancel()
@@ -98,6 +101,7 @@ class ModelsInMemory:
     def models(self) -> list[LoadedModel]:
         """The models in memory, in their wire form."""
         self._shares.look()
+        self.forms.look()
         return self.tier.models(self.runners)
 
     def unready(self) -> str | None:
@@ -141,6 +145,7 @@ class ModelsInMemory:
                 size_bytes = self._shares.charged_bytes(name, loaded.size_bytes, loaded.mapped)
                 spans.cold = self._report(loaded, size_bytes, spans, why, began_s)
                 self._residency.loaded(name, size_bytes, loaded.took_s, self._calendar(), loaded.note)
+                self.forms.follow(name, loaded)
                 self.drop_if_unwanted(name)  # all its callers may have given up
                 unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
@@ -248,6 +253,7 @@ class ModelsInMemory:
         runner = self.runners.pop(name)
         self._freshness.gone(name)
         self._shares.gone(name)
+        self.forms.gone(name)
         try:
             effort = await self._loader.unload(runner)
         finally:

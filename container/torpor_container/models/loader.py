@@ -43,6 +43,20 @@ class Loaded:
     effort: Effort | None = None  # None where other work took part in it
     note: str = ""  # what a person should know of how it was loaded
     mapped: Mapped | None = None
+    next_form: "NextForm | None" = None
+
+
+@dataclass(frozen=True)
+class NextForm:
+    """Another form of a loaded model, which may serve it later: now, or once it is hot.
+
+    `bytes_more` is what it takes beyond the form that serves now. `load` makes the runner go over to it, and returns
+    what it takes; None if the runner stays as it is.
+    """
+
+    once_hot: bool
+    bytes_more: int
+    load: Callable[[], Awaitable[Loaded | None]]
 
 
 class Settled(NamedTuple):

@@ -16,7 +16,14 @@ class MemoryBudget:
     def __init__(self, size_bytes: int, limit: Limit = unlimited) -> None:
         self.size_bytes = size_bytes
         self._limit = limit
+        self._mapped_bytes = 0
 
     def enforce(self) -> None:
         """Bound this process to the budget, after the budget has changed."""
-        self._limit(self.size_bytes)
+        self._limit(self.size_bytes + self._mapped_bytes)
+
+    def maps(self, more_bytes: int) -> None:
+        """This process maps so many bytes of files more, or less. They are no private memory, though the limit counts
+        them: ONNX Runtime maps weights so that it could write to copies of their pages."""
+        self._mapped_bytes += more_bytes
+        self.enforce()

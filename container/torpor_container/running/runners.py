@@ -86,13 +86,15 @@ class InProcess:
         predictors: Predictors,
         clocks: EffortClocks = CLOCKS,
         batch_size: int | None = None,
+        released: Callable[[], None] = lambda: None,
     ) -> None:
         """Up to `batch_size` requests that come in one turn of the event loop share a prediction if the model is
-        `rowwise`; TOGETHER_MAX of them if it is None."""
+        `rowwise`; TOGETHER_MAX of them if it is None. `released` is called once the model is closed."""
         together_max = TOGETHER_MAX if batch_size is None else batch_size
         self.format = model.format
         self.needs_folder = False
         self._model = model
+        self._released = released
         self._predictors = predictors
         self._queue = ModelQueue(shares=model.rowwise)
         self._clocks = clocks
@@ -137,9 +139,19 @@ class InProcess:
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
         yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
+    def change(self, model: ServableModel, released: Callable[[], None] = lambda: None) -> Callable[[], None]:
+        """Predict with another form of the model from now on. The calls that are in progress end on the former one,
+        which lives as long as they do. The function that is returned releases the rest of it."""
+        former, self._model, self._released = self._released, model, released
+        return former
+
     async def close(self) -> Effort:
-        _, effort = await asyncio.to_thread(measured, self._model.close)
+        _, effort = await asyncio.to_thread(measured, self._close)
         return effort
+
+    def _close(self) -> None:
+        self._model.close()
+        self._released()
 
     @property
     def alive(self) -> bool:

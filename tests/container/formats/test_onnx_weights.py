@@ -11,7 +11,8 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from torpor_container.formats import onnx_weights
-from torpor_container.formats.onnx_weights import Damaged, Unparted, graph_of, part
+from torpor_container.formats.format import NotMapped
+from torpor_container.formats.onnx_weights import Damaged, graph_of, part
 
 NAME = "weights.onnx-1"
 WIDTH = 300
@@ -89,14 +90,14 @@ def test_weights_begin_at_pages_and_small_ones_stay(tmp_path: Path) -> None:
     ids=repr,
 )
 def test_bytes_that_are_no_model_and_small_models_are_refused(tmp_path: Path, model: bytes, why: str) -> None:
-    with pytest.raises(Unparted, match=why):
+    with pytest.raises(NotMapped, match=why):
         parted(model, tmp_path / NAME)
 
 
 def test_a_model_with_weights_in_other_files_stays_as_it_is(tmp_path: Path) -> None:
     model = network()
     onnx.external_data_helper.set_external_data(model.graph.initializer[0], "../../secrets")
-    with pytest.raises(Unparted, match="weights in other files already"):
+    with pytest.raises(NotMapped, match="weights in other files already"):
         parted(model.SerializeToString(), tmp_path / NAME)
 
 
@@ -119,7 +120,7 @@ def test_a_mutated_model_is_refused_or_is_what_protobuf_reads(tmp_path: Path, se
                     model[at:at] = model[at : at + dice.choice((1, 10, 4000))]
         try:
             path = parted(bytes(model), tmp_path / f"{number}")
-        except Unparted:
+        except NotMapped:
             outcomes.add("refused")
             continue
         try:

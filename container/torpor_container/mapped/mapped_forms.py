@@ -1,0 +1,141 @@
+"""Finds and makes the mapped forms of one instance's models. A form is made, and proved, once for each version.
+
+The proof, and a conversion that needs the model's framework, run in a process like those of trials.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.artifacts.errors import DiskFull
+from torpor_container.core.trials import most_bytes
+from torpor_container.errors import LoadFailed
+from torpor_container.formats.format import Format, MappedForm, NotMapped
+from torpor_container.mapped.mapped_folder import MappedFile, MappedFolder
+from torpor_container.processes.threads import run_to_completion
+from torpor_container.trials.trial_process import Afterwork, Trials
+
+log = logging.getLogger(__name__)
+
+PRIVATE, SHARED, AUTO = "private", "shared", "auto"
+"""Each instance has its own copy; all map one; all map one until it is hot."""
+REFUSED = "refused"
+"""Ends the name of the file that says why a version has no mapped form."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The file of one version of a model that may have a mapped form."""
+
+    format: Format
+    path: Path
+    content: str
+    """Tells the artifact's content from any other: the same content has the same form, whatever its key."""
+    disk_bytes: int
+
+    @property
+    def form(self) -> MappedForm:
+        assert self.format.mapped is not None
+        return self.format.mapped
+
+    @property
+    def name(self) -> str:
+        return MappedFolder.name_of(self.form.kind, self.content, self.path.name)
+
+
+class MappedForms:
+    """The forms of one instance's models, in a folder that it shares."""
+
+    def __init__(self, folder: MappedFolder, trials: Trials, ways: Mapping[str, str]) -> None:
+        """`ways` has, for the names of formats, one of the words below; other formats are never mapped."""
+        self._folder = folder
+        self._trials = trials
+        self._ways = ways
+        self._failed: set[str] = set()
+
+    def wanted(self, known: Format) -> bool:
+        """Whether models of the format are to be mapped."""
+        return known.mapped is not None and self._ways.get(known.name, PRIVATE) != PRIVATE
+
+    def leaves_when_hot(self, known: Format) -> bool:
+        """Whether a model that is called often leaves its mapped form."""
+        return known.mapped is not None and known.mapped.until_hot and self._ways.get(known.name) == AUTO
+
+    def has(self, file: ModelFile) -> bool:
+        """Whether the model is to be mapped, and its form is there. Blocks."""
+        return self.wanted(file.format) and self._folder.has(file.name)
+
+    def close(self) -> None:
+        self._folder.close()
+
+    def take(self, file: ModelFile) -> MappedFile | None:
+        """The model's mapped form, held until it is released; None if it has none yet. Blocks."""
+        with suppress(OSError, DiskFull):
+            return self._folder.take(file.name)
+        return None
+
+    def damaged(self, file: ModelFile, error: Exception) -> None:
+        """A form could not be used: it is removed, and made anew after the next load."""
+        log.warning("the mapped form of %s cannot be used, and is removed: %s", file.path.name, error)
+        self._folder.forget(file.name)
+
+    async def made(self, file: ModelFile) -> MappedFile | None:
+        """Make the form, unless another instance has; None if the model has none, which is then known."""
+        if file.name in self._failed or await asyncio.to_thread(self._is_refused, file):
+            return None
+        if (held := await asyncio.to_thread(self.take, file)) is not None:
+            return held
+        try:
+            return await self._make(file)
+        except NotMapped as why:
+            await asyncio.to_thread(self._refuse, file, str(why))
+        except (LoadFailed, DiskFull, OSError) as error:  # the next instance may have better luck
+            log.info("%s has no mapped form now: %s", file.path.name, error)
+            self._failed.add(file.name)
+        return None
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    async def _make(self, file: ModelFile) -> MappedFile:
+        made = await asyncio.to_thread(self._begun, file)
+        try:
+            with made.path.open("rb+") as target:
+                limit_bytes = most_bytes(self._trials.budget_bytes, file.disk_bytes)
+                arguments = {"path": str(file.path), "file": str(made.path)}
+                work = Afterwork(file.form.prove, arguments, file.disk_bytes, limit_bytes, [target.fileno()])
+                told = await self._trials.after(work)
+            if why := told.get("refused"):
+                raise NotMapped(why)
+            log.info("%s has a mapped form: %s", file.path.name, told.get("note", ""))
+            return await run_to_completion(self._folder.publish, made)
+        except BaseException:
+            await asyncio.to_thread(made.release)
+            raise
+
+    def _begun(self, file: ModelFile) -> MappedFile:
+        if file.path.stat().st_size < file.form.least_bytes:
+            raise NotMapped(f"it is smaller than {file.form.least_bytes:,} bytes")
+        made = self._folder.begin(file.name)
+        try:
+            if file.form.write is not None:
+                with made.path.open("wb") as target:
+                    file.form.write(file.path, target)
+        except BaseException:
+            made.release()
+            raise
+        return made
+
+    def _is_refused(self, file: ModelFile) -> bool:
+        held = self._folder.take(f"{file.name}.{REFUSED}")
+        if held is not None:
+            held.release()
+            self._failed.add(file.name)
+        return held is not None
+
+    def _refuse(self, file: ModelFile, why: str) -> None:
+        log.info("%s has no mapped form: %s", file.path.name, why)
+        self._failed.add(file.name)
+        with suppress(OSError, DiskFull):
+            self._folder.put(f"{file.name}.{REFUSED}", lambda target: target.write(why.encode())).release()

@@ -1,0 +1,179 @@
+"""Loads models of known formats into this process, in their mapped form if there is one, and changes forms later."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from typing import NamedTuple
+
+from torpor_container.core.sizing import Prior, Sizing
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import Conventions, Format, ServableModel
+from torpor_container.mapped.mapped_folder import MappedFile
+from torpor_container.mapped.mapped_forms import MappedForms
+from torpor_container.measuring.effort import Effort, EffortClocks, measured
+from torpor_container.measuring.load_meter import Meter
+from torpor_container.measuring.memory_gauge import MemoryGauge
+from torpor_container.models.in_process.reading import MAPPED_SIZE, Recognised, read, read_and_measure
+from torpor_container.models.loader import Loaded, NextForm
+from torpor_container.models.quarantine import PROVED
+from torpor_container.processes.import_steps import Step, reach, reached
+from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import Threads
+from torpor_container.running.predicting import Predictors
+from torpor_container.running.runners import InProcess
+from torpor_container.trials.suspects import Suspects
+
+FLOOR_BYTES = 64 * 1024
+"""No model counts as less: a load can fill pages that other models left, and then the process does not grow."""
+MAPPED_RATIO = 0.05
+"""The bytes that a mapped form takes by itself for each byte of the artifact, until one is measured."""
+
+
+def priors(formats: Iterable[Format]) -> dict[str, Prior]:
+    """What is assumed of each format, and of its mapped form."""
+    own = {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in formats}
+    return own | {name + MAPPED_SIZE: Prior(prior.fixed_bytes, MAPPED_RATIO) for name, prior in own.items()}
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What an instance loads with. `loaders` are the threads that read models."""
+
+    loaders: Threads
+    predictors: Predictors
+    sizing: Sizing
+    meter: Meter
+    gauge: MemoryGauge
+    clocks: EffortClocks
+
+
+class Read(NamedTuple):
+    """A model in this process that no request sees yet, and the file that it maps."""
+
+    model: ServableModel
+    held: MappedFile | None
+    size_bytes: int
+    effort: Effort
+
+
+class InProcessLoading:
+    """The models of one instance's process."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        conventions: Conventions,
+        memory: MemoryBudget,
+        batch_size: int | None,
+        suspects: Suspects | None,
+        forms: MappedForms | None,
+    ) -> None:
+        """See `BuiltInLoader`. `batch_size` bounds the requests of one prediction."""
+        self._tools = tools
+        self._conventions = conventions
+        self._memory = memory
+        self._batch_size = batch_size
+        self._suspects = suspects
+        self._forms = forms
+        self._imported: set[str] = set()
+
+    def is_ready_for(self, known: Format, step: Step) -> bool:
+        return reached() >= step and self._imported.issuperset(known.frameworks)
+
+    async def prepare(self, known: Format, step: Step) -> None:
+        """Import what models of the format need, which belongs to no model."""
+        if not self.is_ready_for(known, step):
+            await self._tools.loaders.run(_import_all, step, known.frameworks)
+            self._imported.update(known.frameworks)
+
+    async def load(self, found: Recognised) -> Loaded:
+        """Raises LoadFailed, NoMemoryNow."""
+        await self.prepare(found.format, found.step)
+        tools, held = self._tools, None
+        if found.mapped and self._forms is not None:
+            held = await tools.loaders.run(self._forms.take, found.file)
+        one = await self._read(found, held)
+        released = partial(self._release, one.held)
+        runner = InProcess(one.model, tools.predictors, tools.clocks, self._batch_size, released)
+        return self._told(found, runner, one)
+
+    # -- forms -----------------------------------------------------------------------------------------------------
+    def _told(self, found: Recognised, runner: InProcess, one: Read) -> Loaded:
+        note = getattr(one.model, "note", "")
+        loaded = Loaded(runner, one.size_bytes, effort=one.effort, note=note, mapped=one.model.mapped)
+        return replace(loaded, next_form=self._next_form(found, runner, one))
+
+    def _next_form(self, found: Recognised, runner: InProcess, one: Read) -> NextForm | None:
+        forms = self._forms
+        if forms is None or not found.placed.content or not forms.wanted(found.format):
+            return None
+        if one.held is None:
+            mapped = partial(self._map, replace(found, mapped=True), runner)
+            return None if found.is_hot else NextForm(False, 0, mapped)
+        if not forms.leaves_when_hot(found.format):
+            return None
+        own = replace(found, mapped=False, is_hot=True)
+        bytes_more = self._tools.sizing.predict(*own.sized_as, own.disk_bytes) - one.size_bytes
+        return NextForm(True, bytes_more, partial(self._change, own, runner, None))
+
+    async def _map(self, found: Recognised, runner: InProcess) -> Loaded | None:
+        """Make the mapped form, unless it is there, and go over to it. None if the model has none."""
+        held = await self._forms.made(found.file) if self._forms is not None else None
+        return await self._change(found, runner, held) if held is not None else None
+
+    async def _change(self, found: Recognised, runner: InProcess, held: MappedFile | None) -> Loaded:
+        """Have the runner go over to another form of its model."""
+        one = await self._read(found, held)
+        await self._tools.loaders.run(runner.change(one.model, partial(self._release, one.held)))
+        return self._told(found, runner, one)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    async def _read(self, found: Recognised, held: MappedFile | None) -> Read:
+        """Read the mapped form that is held; else, and if it is damaged, the framework's own."""
+        tools, forms = self._tools, self._forms
+        with ExitStack() as unless_read:
+            if held is not None:
+                self._memory.maps(held.size_bytes)
+            unless_read.callback(self._release, held)
+            try:
+                one = await self._measured(replace(found, mapped=held is not None), held)
+            except LoadFailed as error:
+                if held is None or forms is None:
+                    raise
+                await tools.loaders.run(forms.damaged, found.file, error)
+            else:
+                unless_read.pop_all()
+                return one
+        return await self._measured(replace(found, mapped=False), None)
+
+    def _release(self, held: MappedFile | None) -> None:
+        """A model does not map its file any more."""
+        if held is not None:
+            self._memory.maps(-held.size_bytes)
+            held.release()
+
+    async def _measured(self, found: Recognised, held: MappedFile | None) -> Read:
+        tools, size_bytes = self._tools, found.predicted_bytes
+        conventions = self._conventions.within(self._memory.size_bytes)
+        with tools.meter.window() as alone:
+            if not tools.sizing.to_be_measured(*found.sized_as, found.disk_bytes):
+                size_bytes = tools.sizing.predict(*found.sized_as, found.disk_bytes)
+                model, effort = await tools.loaders.run(measured, read, found, held, conventions)
+            else:
+                (model, grown_bytes), effort = await tools.loaders.run(
+                    measured, read_and_measure, found, held, conventions, tools.gauge
+                )
+                if alone():
+                    size_bytes = max(grown_bytes, FLOOR_BYTES)
+                    tools.sizing.measured(*found.sized_as, found.disk_bytes, size_bytes)
+        if self._suspects and found.tried and found.tried.kept and found.format.name not in PROVED:
+            model = self._suspects.watched(model, found.tried.key)
+        return Read(model, held, size_bytes, effort)
+
+
+def _import_all(step: Step, modules: Sequence[str]) -> None:
+    reach(step)
+    for module in modules:
+        import_module(module)

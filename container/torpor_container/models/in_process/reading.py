@@ -1,0 +1,95 @@
+"""Reads a model of a known format into this process, and says by how much the process has grown."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
+from torpor_container.formats import Conventions, Format, ServableModel
+from torpor_container.formats.format import Mapped
+from torpor_container.formats.xgboost.boosters import XGBOOST
+from torpor_container.mapped.mapped_folder import MappedFile
+from torpor_container.mapped.mapped_forms import ModelFile
+from torpor_container.measuring.memory_gauge import MemoryGauge
+from torpor_container.models.loader import Placed
+from torpor_container.models.quarantine import Version
+from torpor_container.processes.import_steps import Step
+from torpor_container.processes.memory import no_memory
+
+MAPPED_SIZE = " mapped"
+"""Ends the names of model and format under which the size of a mapped form is known."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A model on disk before its load: its format, its file, its bytes on disk, what must be imported before, the
+    version that was tried, and the bytes that are predicted in memory."""
+
+    placed: Placed
+    format: Format
+    path: Path
+    disk_bytes: int
+    step: Step
+    tried: Version | None
+    mapped: bool = False
+    """Whether to load its mapped form, if it is still there."""
+    is_hot: bool = False
+    """Whether it is called so often that its framework's own form serves it."""
+    predicted_bytes: int = 0
+
+    @property
+    def file(self) -> ModelFile:
+        return ModelFile(self.format, self.path, self.placed.content, self.disk_bytes)
+
+    @property
+    def sized_as(self) -> tuple[str, str]:
+        """The names of model and format under which its size in memory is known: each form has a size of its own."""
+        ending = MAPPED_SIZE if self.mapped else ""
+        return self.placed.model_id + ending, self.format.name + ending
+
+
+def read_and_measure(
+    found: Recognised, held: MappedFile | None, conventions: Conventions, gauge: MemoryGauge
+) -> tuple[ServableModel, int]:
+    """The model, and the bytes by which the process has grown meanwhile."""
+    grown = gauge.grown(found.format.by_malloc)
+    return read(found, held, conventions), grown()
+
+
+def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -> ServableModel:
+    """`held` is the mapped form to serve; None for the framework's own. Raises LoadFailed, NoMemoryNow."""
+    try:
+        with machine_faults():
+            if held is None:
+                model = found.format.load(found.path, conventions)
+            else:
+                mapped = Mapped(held.path, held.size_bytes)
+                model = found.file.form.open(found.path, mapped, conventions)
+        if conventions.inference_output and model.format != XGBOOST:
+            raise LoadFailed(
+                f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects the output of XGBoost models, and {found.path.name} "
+                f"is a {model.format} model: unset it"
+            )
+        return model
+    except LoadFailed as error:
+        if error.__cause__ is not None and no_memory(error.__cause__):
+            raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+        raise
+    except ContainerError:
+        raise
+    except MemoryError as error:
+        raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+    except BaseException as error:  # a pickle runs foreign code as it loads, which may raise anything, even SystemExit
+        raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
+
+
+def folder_bytes(directory: str | Path) -> int:
+    """The bytes of all files in a folder and below it."""
+    size_bytes = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_file():
+                size_bytes += entry.stat().st_size
+            elif entry.is_dir(follow_symlinks=False):
+                size_bytes += folder_bytes(entry.path)
+    return size_bytes
