@@ -6,7 +6,7 @@ The proof, and a conversion that needs the model's framework, run in a process l
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,7 +100,8 @@ class MappedForms:
     # -- inside ----------------------------------------------------------------------------------------------------
     async def _make(self, file: ModelFile) -> MappedFile:
         made = await asyncio.to_thread(self._begun, file)
-        try:
+        with ExitStack() as unless_proved:
+            unless_proved.callback(made.release)
             with made.path.open("rb+") as target:
                 limit_bytes = most_bytes(self._trials.budget_bytes, file.disk_bytes)
                 arguments = {"path": str(file.path), "file": str(made.path)}
@@ -108,23 +109,27 @@ class MappedForms:
                 told = await self._trials.after(work)
             if why := told.get("refused"):
                 raise NotMapped(why)
-            log.info("%s has a mapped form: %s", file.path.name, told.get("note", ""))
-            return await run_to_completion(self._folder.publish, made)
-        except BaseException:
-            await asyncio.to_thread(made.release)
-            raise
+            unless_proved.pop_all()
+        log.info("%s has a mapped form: %s", file.path.name, told.get("note", ""))
+        return await run_to_completion(self._published, made)
+
+    def _published(self, made: MappedFile) -> MappedFile:
+        with ExitStack() as unless_published:
+            unless_published.callback(made.release)
+            published = self._folder.publish(made)
+            unless_published.pop_all()
+        return published
 
     def _begun(self, file: ModelFile) -> MappedFile:
         if file.path.stat().st_size < file.form.least_bytes:
             raise NotMapped(f"it is smaller than {file.form.least_bytes:,} bytes")
         made = self._folder.begin(file.name)
-        try:
+        with ExitStack() as unless_begun:
+            unless_begun.callback(made.release)
             if file.form.write is not None:
                 with made.path.open("wb") as target:
                     file.form.write(file.path, target)
-        except BaseException:
-            made.release()
-            raise
+            unless_begun.pop_all()
         return made
 
     def _is_refused(self, file: ModelFile) -> bool:
