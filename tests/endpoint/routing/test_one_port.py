@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from http.client import HTTPResponse
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,10 +12,12 @@ from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from tests.endpoint.account.helpers.every_operation import CLAIMED, CLAIMS, walked
+from tests.endpoint.account.helpers.strictness import complaints
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
-from tests.endpoint.helpers.shared_ports import all_accept, held
+from tests.endpoint.helpers.shared_ports import all_accept, connections, held
 
 JSON = {"content-type": "application/x-amz-json-1.1"}
 VOLATILE = re.compile(
@@ -178,3 +181,19 @@ def test_a_connection_may_carry_calls_of_every_kind(live: LiveEndpoint, tenant: 
                 response.read()
                 statuses.append(response.status)
     assert statuses == [200] * len(kinds)
+
+
+@pytest.mark.thorough
+def test_every_operation_is_answered_whole_when_routers_take_the_connections(tmp_path: Path) -> None:
+    with LiveEndpoint(tmp_path / "data", "--routers=2") as live:
+        assert all_accept(live)
+        with held(live, 0, 30), walked(live) as walks:
+            counts = [count or 0 for count in connections(live)]
+            assert counts[0] > max(counts[1:])  # so routers have accepted all that came
+            errors = [f"{name}: {walk.errors[name]}" for walk in walks.values() for name in walk.errors]
+            wrong = [
+                complaint
+                for service, operation in CLAIMED
+                for complaint in complaints(walks[service].answers[operation], CLAIMS[service].kept)
+            ]
+    assert (errors, wrong) == ([], [])

@@ -1,0 +1,53 @@
+"""A call of every supported operation, in an order in which each finds what it needs."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from tests.endpoint.account.helpers.operation_parameters import (
+    AUTOSCALING,
+    CLOUDWATCH,
+    EXPERIMENTS,
+    IAM,
+    INVOKING,
+    LOGS,
+    S3,
+    SAGEMAKER,
+    SAGEMAKER_END,
+    STS,
+    TRAINING,
+    TRANSFORM,
+)
+from tests.endpoint.account.helpers.operation_walk import Row, Walk
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import booster, packed, put
+from torpor_endpoint.services.service_register import SERVICES
+
+ROWS: Mapping[str, Mapping[str, Row]] = {
+    "sagemaker": {**SAGEMAKER, **EXPERIMENTS, **TRAINING, **TRANSFORM, **SAGEMAKER_END},
+    "sagemaker-runtime": INVOKING,
+    "cloudwatch": CLOUDWATCH,
+    "iam": IAM,
+    "application-autoscaling": AUTOSCALING,
+    "logs": LOGS,
+    "sts": STS,
+    "s3": S3,
+}
+"""How the operations of each service are called."""
+
+CLAIMS = {service.name: service.tables() for service in SERVICES}
+CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operation in claim.operations]
+
+
+@contextmanager
+def walked(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
+    """The answers of an endpoint, by service."""
+    put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
+    walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
+    walks["sagemaker"].through({**SAGEMAKER, **EXPERIMENTS, **TRAINING, **TRANSFORM})
+    for service, claim in CLAIMS.items():
+        if service != "sagemaker":
+            walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})
+    walks["sagemaker"].through(SAGEMAKER_END)
+    yield walks
+    for walk in walks.values():
+        walk.close()
