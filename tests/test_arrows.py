@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.how_to_install",
         "torpor_container.typed_json",
         "torpor_container.transport.address",
+        "torpor_container.transport.frames",
         "torpor_container.transport.greeting",
         "torpor_container.transport.upstream",
         "torpor_container.transport.upstream_answers",

@@ -9,7 +9,7 @@ from torpor_account.aws.calls import Otherwise
 from torpor_account.aws.descriptors import retry_for_descriptors
 from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.service_models import known_services
-from torpor_account.aws.wire.asgi import App, Receive, Scope, Send, TakeInline, Tell
+from torpor_account.aws.wire.asgi import App, Inline, Receive, Scope, Send, TakeInline
 from torpor_account.aws.wire.scope import MISDIRECTED, UNSERVED, UNSIGNED_FORM, Addresses
 
 OWN_PAGES = "/_torpor/"
@@ -41,7 +41,7 @@ class Gateway:
         account: str,
         addresses: Addresses,
         otherwise: Otherwise | None = None,
-        inline: Mapping[str, TakeInline] = MappingProxyType({}),
+        inline: Mapping[str, Inline] = MappingProxyType({}),
     ) -> None:
         none_of_aws: dict[str, App] = {
             UNSIGNED_FORM: LazyApp(self._unsigned_form),
@@ -56,10 +56,10 @@ class Gateway:
         self._otherwise = otherwise
         self._inline = inline
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """Take up a request without a task, if its service can (`aws.wire.asgi.TakeInline`)."""
-        take = self._inline.get(self._remembered_service_of(scope)) if scope["path"].startswith("/") else None
-        return take is not None and take(scope, body, tell)
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """What takes up such a request without a task, if its service can (`aws.wire.asgi.Inline`)."""
+        service = self._inline.get(self._remembered_service_of(scope)) if scope["path"][:1] == "/" else None
+        return None if service is None else service(scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = in_origin_form(scope)

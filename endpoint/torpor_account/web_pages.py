@@ -14,7 +14,18 @@ from types import MappingProxyType
 from typing import Protocol
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
+from torpor_account.aws.wire.asgi import (
+    App,
+    AwsRequest,
+    Receive,
+    Response,
+    Scope,
+    Send,
+    TakeInline,
+    adding,
+    sent,
+    taken,
+)
 from torpor_account.core.origins.cross_origin import HEADERS, Judgement, OwnHosts, Sender
 from torpor_account.gateway import OWN_PAGES
 
@@ -50,7 +61,7 @@ class Guarded(Protocol):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+    def inline(self, scope: Scope) -> TakeInline | None: ...
 
     def service_named(self, scope: Scope) -> str: ...
 
@@ -63,14 +74,13 @@ class WebPages:
 
     def __init__(self, gateway: Guarded, own: OwnHosts, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
         self._gateway = gateway
-        self._take_inline = gateway.take_inline
         self._own_hosts = own
         self._excepted = excepted
         self.cached = lru_cache(maxsize=JUDGED_MAX)(self._judge)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.wire.asgi.TakeInline`. Refuses a request that is not plainly allowed: it comes by ASGI."""
-        return self._judgement(scope).sender is Sender.OWN and self._take_inline(scope, body, tell)
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """See `aws.wire.asgi.Inline`. Nothing takes a request that is not plainly allowed: it comes by ASGI."""
+        return self._gateway.inline(scope) if self._judgement(scope).sender is Sender.OWN else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # ASGI's lifespan; nothing serves a WebSocket

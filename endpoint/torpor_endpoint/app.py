@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torpor_account.aws.lazy import LazyApp
-from torpor_account.aws.wire.asgi import TakeInline
+from torpor_account.aws.wire.asgi import Inline
 from torpor_account.core.origins.cross_origin import OwnHosts, own_hosts
 from torpor_account.gateway import Gateway
 from torpor_account.storage.private import close_all
@@ -47,7 +47,7 @@ class EndpointProcess:
         health |= {"auth": "on"} if options.auth else {}
         pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
         lifespan = Lifespan(self._running, health, pages)
-        inline = {RUNTIME: apps.invocations.take_inline}
+        inline = {RUNTIME: apps.invocations.inline}
         gateway = Gateway(
             apps.by_name(), lifespan, options.account, ADDRESSES, self._parts.account.long_tail.answer, inline
         )
@@ -55,7 +55,7 @@ class EndpointProcess:
         callers = self._callers()
         if callers is None:
             return WebPages(gateway, own, excepted)
-        door = self._door(gateway, callers, apps.invocations.take_inline)
+        door = self._door(gateway, callers, apps.invocations.inline)
         return WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
 
     def _callers(self) -> "Callers | None":
@@ -67,7 +67,7 @@ class EndpointProcess:
 
         return self._parts.account.callers(LOOK, (ROUTERS_PAGES,))
 
-    def _door(self, gateway: Gateway, callers: "Callers", inline: TakeInline) -> "AccessDoor":
+    def _door(self, gateway: Gateway, callers: "Callers", inline: Inline) -> "AccessDoor":
         from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
         from torpor_endpoint.access.own_models import OwnModelsFace
 
@@ -77,7 +77,7 @@ class EndpointProcess:
             tokened={} if roles is None else roles.pages,
             about_callers=OwnModelsFace(self._own_models, self._hosts_of, callers.login),
             by_head={RUNTIME: AT_THE_DOOR},
-            inline=InvocationDoor(callers.verifier, inline, callers.throttle).take_inline,
+            inline=InvocationDoor(callers.verifier, inline, callers.throttle).inline,
         )
 
     async def _own_models(self, may_invoke: "MayInvoke") -> tuple["OwnEndpoint", ...]:

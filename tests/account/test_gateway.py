@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor_account.aws.wire.asgi import Receive, Scope, Send, Tell
+from torpor_account.aws.wire.asgi import Receive, Scope, Send, TakeInline, Tell
 from torpor_account.gateway import Gateway
 from torpor_endpoint.services.service_register import ADDRESSES
 
@@ -46,9 +46,11 @@ def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: boo
         bodies.append(body)
         return True
 
-    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": take_inline})
+    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": lambda scope: take_inline})
     for _ in range(2):  # the second time it is remembered
-        assert gateway.take_inline(asked, b"1,2", lambda *answer: None) is taken
+        take = gateway.inline(asked)
+        assert (take is not None) is taken
+        assert take is None or take(asked, b"1,2", lambda *answer: None)
     assert bodies == [b"1,2"] * 2 * taken
 
 
@@ -73,11 +75,11 @@ async def unasked(*message: Any) -> Any:
 
 @pytest.mark.parametrize("long", [scope(f"/{'a' * 5000}/invocations"), scope(PATH, (b"x-amz-target", b"a" * 5000))])
 def test_a_long_request_is_left_to_asgi_and_not_cached(long: Scope) -> None:
-    def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
+    def inline(scope: Scope) -> TakeInline:
         raise AssertionError("it is not taken up at once")
 
-    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": take_inline})
-    assert not gateway.take_inline(long, b"1,2", lambda *answer: None)
+    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": inline})
+    assert gateway.inline(long) is None
     assert gateway.remembered() == 0
 
 

@@ -112,25 +112,30 @@ class Residency(Occupancy):
     # -- asking to come in -----------------------------------------------------------------------------------------
     def request(self, name: str, now_s: float) -> Hit | Wait | Lead | Later:
         """Pin the model for a caller. `Later` holds no pin."""
-        model = self._models.get(name)
-        if model is None:
+        if self.hit(name, now_s):
+            return HIT
+        if (model := self._models.get(name)) is None:
             self._models[name] = Resident(COMING, 0, 1, now_s)
             return LEAD
-        if model.stage is HERE:
-            if not model.pins:
-                self.idle_bytes -= model.size_bytes
-            model.pins += 1
-            model.hits += 1
-            self.hits += 1
-            model.used_s = now_s
-            self._policy.touched(name)
-            return HIT
         if model.stage is LEAVING:
             return NOT_YET
         model.used_s = now_s
         model.pins += 1
         model.expected = False
         return WAIT
+
+    def hit(self, name: str, now_s: float) -> bool:
+        """Pin the model for a caller if it is here. False, and nothing changes, if it is not."""
+        if (model := self._models.get(name)) is None or model.stage is not HERE:
+            return False
+        if not model.pins:
+            self.idle_bytes -= model.size_bytes
+        model.pins += 1
+        model.hits += 1
+        self.hits += 1
+        model.used_s = now_s
+        self._policy.touched(name)
+        return True
 
     def expect(self, name: str, now_s: float) -> bool:
         """Plan to load a model before a call comes. False if it is here, coming or leaving."""

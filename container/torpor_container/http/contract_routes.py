@@ -6,7 +6,8 @@ Where the contract leaves the words to a container, they are Multi Model Server'
 import io
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -27,7 +28,7 @@ from torpor_container.errors import (
 )
 from torpor_container.http.contract_requests import load_request, model_named, new_budget, page_start
 from torpor_container.http.control_means import NO_MEANS, ControlMeans
-from torpor_container.http.exchange import Tell
+from torpor_container.http.exchange import TakeInline, Tell
 from torpor_container.http.streamed_answers import send_chunks, send_parts, until_caller_leaves, wants_parts
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import Clock, Timing
@@ -175,7 +176,7 @@ class Routes:
             raise HTTPException(404)
         status, headers, content = _answer(None, outcome, timing)
         answer = Response(content, status)
-        answer.raw_headers = headers
+        answer.raw_headers = _with_length(headers, content)
         return answer
 
     # -- invocations -----------------------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ class Routes:
         timing = Timing(self._clock)
         outcome: Reply | ContainerError
         try:
-            invocation = _invocation(scope, await self._read(receive))
+            invocation = InvocationHead(scope["headers"]).with_body(await self._read(receive))
             if wants_parts(scope["headers"]):
                 await until_caller_leaves(receive, self._stream(target, invocation, timing, send))
                 return
@@ -195,7 +196,7 @@ class Routes:
         except ContainerError as error:
             outcome = error
         status, headers, content = _answer(target, outcome, timing)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": _with_length(headers, content)})
         await send({"type": "http.response.body", "body": content})
 
     async def _stream(self, target: str | None, invocation: Invocation, timing: Timing, send: Send) -> None:
@@ -206,7 +207,7 @@ class Routes:
             if not 200 <= reply.head.status < 300:
                 await _send_whole(target, reply, timing, send)
                 return
-            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            status, headers, _ = _answer(target, reply.head, timing)
             failure = await send_parts((status, headers), reply.parts, send)
         if failure is not None:
             log.error("%s: %s", target or "the model", failure)
@@ -218,19 +219,26 @@ class Routes:
             if reply.whole or not 200 <= reply.head.status < 300:
                 await _send_whole(target, reply, timing, send)
                 return
-            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            status, headers, _ = _answer(target, reply.head, timing)
             await send_chunks((status, headers), reply.parts, send)
 
-    def take_inline(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """Takes a call that waits for nothing. False, and nothing is done, for any other."""
-        if not isinstance(self._serving, KeptMode) or len(body) > self._body_max_bytes:
+    def inline(self, target: str | None, scope: Scope) -> TakeInline | None:
+        """What takes the calls for this model that wait for nothing."""
+        if target is None or not isinstance(self._serving, KeptMode):
+            return None
+        return partial(self._take_inline, self._serving, target, InvocationHead(scope["headers"]))
+
+    def _take_inline(
+        self, kept: KeptMode, target: str, head: "InvocationHead", scope: Scope, body: bytes, tell: Tell
+    ) -> bool:
+        if len(body) > self._body_max_bytes:
             return False
         timing = Timing(self._clock)
 
         def answered(outcome: Reply | ContainerError) -> None:
             tell(*_answer(target, outcome, timing))
 
-        return self._serving.take_inline(target, _invocation(scope, body), timing, answered)
+        return kept.take_inline(target, head.with_body(body), timing, answered)
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
@@ -272,11 +280,9 @@ class HotPath:
         else:
             await self._rest(scope, receive, send)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+    def inline(self, scope: Scope) -> TakeInline | None:
         """See `exchange.InlineApp`."""
-        if scope["path"] != self._invocations:
-            return False
-        return self._routes.take_inline(_header(scope, _TARGET), scope, body, tell)
+        return self._routes.inline(_header(scope, _TARGET), scope) if scope["path"] == self._invocations else None
 
 
 _TARGET = wire.TARGET_MODEL.lower().encode()
@@ -299,47 +305,61 @@ def _header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-def _invocation(scope: Scope, body: bytes) -> Invocation:
-    headers = dict(scope["headers"])
-    content_type, accept, attributes = [headers.get(name, b"").decode("latin-1") for name in _READ]
-    invocation = Invocation(body, content_type, accept, attributes)
-    invocation.headers = scope["headers"]
-    invocation.wants_version = headers.get(_VERSION) == _VERSION_WANTED
-    return invocation
+class InvocationHead:
+    """What all invocations with the same headers have in common."""
+
+    def __init__(self, headers: Sequence[Header]) -> None:
+        named = dict(headers)
+        self._read = [named.get(name, b"").decode("latin-1") for name in _READ]
+        self._wants_version = named.get(_VERSION) == _VERSION_WANTED
+        self._headers = headers
+
+    def with_body(self, body: bytes) -> Invocation:
+        invocation = Invocation(body, *self._read)
+        invocation.headers = self._headers
+        invocation.wants_version = self._wants_version
+        return invocation
 
 
 def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
-    """Status, headers and body. A model's own fault is in the log too: AWS's ModelError sends its reader there."""
-    if isinstance(outcome, ModelFault | LoadFailed):
-        log.error("%s: %s", target or "the model", outcome)
-    reply, fault = (outcome.reply(), outcome.fault) if isinstance(outcome, ContainerError) else (outcome, None)
-    headers = [
-        (b"content-length", b"%d" % len(reply.body)),
-        (b"server-timing", timing.header().encode()),
-    ]
+    """Status, headers and body. A model's own fault is in the log too: AWS's ModelError sends its reader there.
+
+    `Server-Timing` comes first: it differs every time, and the others come again and again (see `transport.frames`).
+    """
+    fault = None
+    if isinstance(outcome, ContainerError):
+        reply, fault = outcome.reply(), outcome.fault
+        if isinstance(outcome, ModelFault | LoadFailed):
+            log.error("%s: %s", target or "the model", outcome)
+    else:
+        reply = outcome
+    headers = [(b"server-timing", timing.header().encode())]
     if reply.content_type:
-        headers.append((b"content-type", reply.content_type.encode("latin-1")))
+        headers += ((b"content-type", reply.content_type.encode("latin-1")),)
     if timing.hit is not None:
-        headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
+        headers += ((_MODEL_CACHE, b"hit" if timing.hit else b"miss"),)
     if timing.cold is not None:
-        headers.append((_COLD, json.dumps(timing.cold).encode()))
+        headers += ((_COLD, json.dumps(timing.cold).encode()),)
     if timing.effort is not None:
-        headers.append((_EFFORT, timing.effort.header().encode()))
+        headers += ((_EFFORT, timing.effort.header().encode()),)
     if timing.version:
-        headers.append((_VERSION, timing.version.encode("ascii", "replace")))
+        headers += ((_VERSION, timing.version.encode("ascii", "replace")),)
     if fault is not None:
-        headers.append((_FAULT, fault.value.encode()))
+        headers += ((_FAULT, fault.value.encode()),)
     if reply.custom_attributes is not None:
-        headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
-    if reply.more:
-        headers.extend(reply.more)
+        headers += ((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")),)
+    headers += reply.more
     return reply.status, headers, reply.body
+
+
+def _with_length(headers: list[Header], content: bytes) -> list[Header]:
+    return [*headers, (b"content-length", b"%d" % len(content))]
 
 
 async def _send_whole(target: str | None, reply: StreamReply, timing: Timing, send: Send) -> None:
     body = b"".join([part async for come in reply.parts for part in come])
     status, headers, content = _answer(target, reply.head._replace(body=body), timing)
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": _with_length(headers, content)})
     await send({"type": "http.response.body", "body": content})
 
 

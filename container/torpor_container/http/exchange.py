@@ -9,16 +9,21 @@ from starlette.types import ASGIApp, Message, Scope
 from torpor_container.transport.frames import Header
 
 Tell = Callable[[int, list[Header], bytes], None]
-"""Takes an answer's status, headers and body, and raises nothing."""
+"""Takes an answer's status, headers and body, and raises nothing. The server adds what says how long the body is."""
+TakeInline = Callable[[Scope, bytes, Tell], bool]
+"""Takes a request with its body, within the callback that read it and with no task. `Tell` is called once, before it
+returns or after; an exception comes before that. False, and nothing is done, for one that must come by ASGI."""
 
 
 @runtime_checkable
 class InlineApp(Protocol):
-    """An ASGI application that can take some requests inline: within the callback that read them, and with no task."""
+    """An ASGI application that can take some requests inline."""
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """False, and nothing is done, for a request that must come by ASGI. Else `tell` is called once, before this
-        returns or after. An exception comes before that."""
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """What takes the requests with this method, path, query and headers; None if they come by ASGI.
+
+        The server keeps it with the head, for requests of any client: it looks at nothing else of the scope.
+        """
 
 
 @runtime_checkable

@@ -109,29 +109,30 @@ class Keeper:
             self.give_back(name)
 
     def at_hand(self, target: str) -> Runner | None:
-        """The runner of a model that can answer from memory without a wait; None for any other.
+        """The runner of a model that may answer without a wait, if `take` takes it; None for any other.
 
         `target` must be the model's one name: other spellings of it are not looked up.
         """
-        runner = self._runners.get(target)
-        here = runner is not None and runner.alive and target in self._residency and not target.startswith("/")
-        fresh = not self._freshness.asks_s3 and target not in self._freshness.retired
-        return runner if here and fresh else None
+        if self._freshness.asks_s3 or target in self._freshness.retired or target[:1] == "/":
+            return None
+        return self._runners.get(target)
 
     def version_of(self, name: str) -> str:
         """The version of a model that is lent, as its store names it; empty if there is no store."""
         return self._freshness.version_of(name)
 
-    def take(self, name: str) -> None:
-        """Pin a model that is at hand, until `give_back`."""
+    def take(self, name: str) -> bool:
+        """Pin a model that is in memory, until `give_back`. False, and nothing is done, for any other."""
         now_s = self._calendar()
-        if self._resting is not None and not self._is_pinned(name):
+        if self._resting is not None and name in self._residency and not self._is_pinned(name):
             self._resting.called(name, now_s)
-        self._residency.request(name, now_s)
+        return self._residency.hit(name, now_s)
 
     def give_back(self, name: str) -> None:
         """End the pin of a caller that was served."""
-        if not self._unpin(name) and self._residency.drop_unless_kept(name, self._calendar()):
+        if self._unpin(name) or not self._residency.selective:
+            return
+        if self._residency.drop_unless_kept(name, self._calendar()):
             self._tier.dismiss((name,))
 
     def relieve(self) -> None:

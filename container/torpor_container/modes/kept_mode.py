@@ -120,16 +120,15 @@ class KeptMode:
                 reply = await retry_until_called(begin, self._timeout_s)
             yield reply
 
-    def take_inline(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
+    def take_inline(self, target: str, invocation: Invocation, timing: Timing, then: Then) -> bool:
         """Answer a call without a task of its own, if its model is in memory and predicts cheaply.
 
         False, and nothing is done, for any other. `then` is called once, before this returns or later in the same turn
         of the event loop.
         """
-        runner = self._keeper.at_hand(target) if target else None
-        if target is None or not isinstance(runner, InProcess) or not runner.cheap(invocation.body):
+        runner = self._keeper.at_hand(target)
+        if not isinstance(runner, InProcess) or not runner.cheap(invocation.body) or not self._keeper.take(target):
             return False
-        self._keeper.take(target)
         timing.hit = True
         if invocation.wants_version:
             timing.version = self._keeper.version_of(target)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from torpor_container.core.prediction_pace import LONG_S, PredictionPace
 from torpor_container.core.turns import ModelQueue
@@ -67,13 +67,8 @@ Then = Callable[[Reply | ContainerError], None]
 """The runner calls it once, with the answer or with the error. It raises nothing."""
 
 
-class LoopRequest(NamedTuple):
-    """A request that is answered on the event loop."""
-
-    invocation: Invocation
-    timing: Timing
-    since_s: float
-    then: Then
+LoopRequest = tuple[Invocation, Timing, float, Then]
+"""A request that is answered on the event loop: since when it waits, and who gets its answer."""
 
 
 class InProcess:
@@ -110,14 +105,14 @@ class InProcess:
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict in this call, on the event loop."""
-        (outcome,) = self._predict_on_loop([invocation], ((timing, self._clock()),))
+        (outcome,) = self._predict_on_loop(((invocation, timing, self._clock(), _unheard),))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
         """Predict on the event loop and call `then`: now, or with the other requests of this turn of the loop."""
-        request = LoopRequest(invocation, timing, self._clock(), then)
+        request = invocation, timing, self._clock(), then
         if self._together is None:
             self._answer_together((request,))
         else:
@@ -166,29 +161,23 @@ class InProcess:
         return [self._measured(invocations[0])]
 
     def _answer_together(self, requests: Sequence[LoopRequest]) -> None:
-        invocations = [request.invocation for request in requests]
-        outcomes = self._predict_on_loop(invocations, [(request.timing, request.since_s) for request in requests])
-        for request, outcome in zip(requests, outcomes, strict=True):
-            request.then(_reply_or_error(outcome))
+        outcomes = self._predict_on_loop(requests)
+        for (_, _, _, then), outcome in zip(requests, outcomes, strict=True):
+            then(outcome if isinstance(outcome, Reply) else _error_of(outcome))
 
-    def _predict_on_loop(
-        self, invocations: Sequence[Invocation], waiting: Sequence[tuple[Timing, float]]
-    ) -> Sequence[Outcome]:
-        """Predict on the event loop. `waiting` has each request's timing, and since when it waits.
-
-        A request waits for the whole prediction, and its effort is its part of the whole.
-        """
+    def _predict_on_loop(self, requests: Sequence[LoopRequest]) -> Sequence[Outcome]:
+        """A request waits for the whole prediction, and its effort is its part of the whole."""
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
-        outcomes = self._outcomes(invocations)
+        outcomes = self._outcomes([invocation for invocation, _, _, _ in requests])
         until_s = self._clock()
-        for timing, since_s in waiting:
+        for _, timing, since_s, _ in requests:
             timing.add(PREDICT, until_s - since_s)
         if stopwatch is not None and _predicted(outcomes):
-            effort = stopwatch().shared(len(waiting))
+            effort = stopwatch().shared(len(requests))
             self._pace.took(effort.work_s, effort.wall_s)
-            for timing, _ in waiting:
+            for _, timing, _, _ in requests:
                 timing.effort = effort
         if until_s - began_s > LONG_S:
             self._pace.held_up()
@@ -221,9 +210,13 @@ def _predicted(outcomes: Sequence[Outcome]) -> bool:
     return any(isinstance(outcome, Reply) for outcome in outcomes)
 
 
-def _reply_or_error(outcome: Outcome) -> Reply | ContainerError:
+def _unheard(outcome: Reply | ContainerError) -> None:
+    """For a request whose caller takes the outcome itself."""
+
+
+def _error_of(outcome: Exception) -> ContainerError:
     """Log any other exception with its traceback: it is a fault of this package, not of a model."""
-    if isinstance(outcome, Reply | ContainerError):
+    if isinstance(outcome, ContainerError):
         return outcome
     log.error("a prediction failed with an error that is not the model's", exc_info=outcome)
     return PredictionFailed.because(outcome)

@@ -25,7 +25,9 @@ A frame, all numbers in network order:
 
 An answer has the number of its request. Numbers are the client's to choose: no two requests that wait for an answer may
 have the same. The status is 0 in a request, and NO_ANSWER in an answer that cannot be given; its body then says why.
-The head is header lines as in HTTP/1.1, without the empty line at its end.
+The head is header lines as in HTTP/1.1, without the empty line at its end. The same heads come again and again, and
+`KnownLines` splits each of them once. In an answer, the first line alone is looked at by itself: it is the one that
+differs every time, `Server-Timing`.
 
 What ends a connection: either side closes it; or one announces a head over HEAD_MAX_BYTES or a body over
 BODY_MAX_BYTES. The reader then raises FrameTooLong before it takes in any of it, and its owner closes, since nothing
@@ -36,7 +38,6 @@ and for how long it keeps those behind it waiting. Larger bodies go by HTTP (`tr
 import re
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import NamedTuple
 
 Header = tuple[bytes, bytes]
 """A header's name and value. Names are in lower case."""
@@ -70,13 +71,24 @@ class FrameTooLong(ValueError):
     """A frame announces more than may be taken in. Its connection cannot be read any further."""
 
 
-class Frame(NamedTuple):
-    """One request, or one answer."""
+Frame = tuple[int, int, bytes, bytes]
+"""One request, or one answer: its number, its status, its head and its body."""
 
-    number: int
-    status: int
-    headers: list[Header]
-    body: bytes
+KNOWN_MAX = 256
+KNOWN_MAX_BYTES = 4096
+"""So many heads are remembered, each of at most so many bytes."""
+
+
+class KnownLines(dict[bytes, Sequence[Header]]):
+    """The headers of a head, by its lines. Whoever gets them changes nothing in them."""
+
+    def __missing__(self, head: bytes) -> Sequence[Header]:
+        headers = headers_of(head)
+        if len(head) <= KNOWN_MAX_BYTES:
+            if len(self) == KNOWN_MAX:
+                self.clear()
+            self[head] = headers
+        return headers
 
 
 def upgrade(path: str) -> bytes:
@@ -86,7 +98,13 @@ def upgrade(path: str) -> bytes:
 
 def encoded(number: int, status: int, head: bytes, body: bytes) -> bytes:
     """One frame. `head` is header lines, as `lines` or `valid_lines` makes them."""
-    return b"".join((START.pack(number, status, len(head), len(body)), head, body))
+    return START.pack(number, status, len(head), len(body)) + head + body
+
+
+def number_of(frame: bytes) -> int:
+    """The number of one whole frame."""
+    number: int = START.unpack_from(frame)[0]
+    return number
 
 
 def lines(headers: Sequence[Header]) -> bytes:
@@ -96,7 +114,7 @@ def lines(headers: Sequence[Header]) -> bytes:
 
 def valid_lines(headers: Sequence[Header]) -> bytes:
     """The same for headers that an application made. Raises BadHeaders where one would break its line."""
-    head = lines(headers)
+    head = b"".join([b"%b: %b\r\n" % header for header in headers])
     if not LINES.fullmatch(head) or head.count(b"\n") != len(headers):  # a value cannot end its line
         raise BadHeaders(f"the application's headers are not valid: {headers}")
     return head
@@ -132,12 +150,13 @@ class FrameReader:
             if next_at > end:
                 self._whole_bytes = next_at - at
                 break
-            yield Frame(number, status, _headers(bytes(there[head_at:body_at])), bytes(there[body_at:next_at]))
+            yield number, status, bytes(there[head_at:body_at]), bytes(there[body_at:next_at])
             at = next_at
         self._rest += there[at:]
 
 
-def _headers(head: bytes) -> list[Header]:
+def headers_of(head: bytes) -> Sequence[Header]:
+    """The headers that these lines are."""
     headers = []
     for line in head.split(b"\r\n")[:-1]:
         name, _, value = line.partition(b": ")

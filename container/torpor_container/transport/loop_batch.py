@@ -28,7 +28,10 @@ class LoopBatch(Generic[T]):
 
     def add(self, item: T, last: bool = False) -> None:
         """`last`: the caller expects no others, so all that is here goes on at once."""
-        if not self._items and not last:
+        if not self._items:
+            if last:
+                self._hand_on([item])
+                return
             _at_the_end(self._end)
         self._items.append(item)
         if last or len(self._items) == self._size_max:

@@ -27,12 +27,22 @@ Answers are handed on as they come, and none is kept here.
 
 import asyncio
 import logging
-from typing import NamedTuple, cast
+from typing import cast
 
+from torpor_container import wire
 from torpor_container.transport.address import Address
-from torpor_container.transport.frames import NO_ANSWER, UPGRADED, FrameReader, FrameTooLong, encoded, lines, upgrade
+from torpor_container.transport.frames import (
+    NO_ANSWER,
+    UPGRADED,
+    FrameReader,
+    FrameTooLong,
+    KnownLines,
+    encoded,
+    number_of,
+    upgrade,
+)
 from torpor_container.transport.loop_batch import LoopBatch
-from torpor_container.transport.upstream import Headers, Then, opened
+from torpor_container.transport.upstream import Then, opened
 from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
     UpstreamBroken,
@@ -47,15 +57,19 @@ PIECE_MAX = 10
 """So many requests leave in one write. In larger pieces, instance and endpoint would take turns to be
 idle: the instance while the endpoint gathers the piece, the endpoint while the instance answers all of it."""
 
+TIMING = wire.SERVER_TIMING.lower().encode()
 NEVER_SENT = "the connection was closed before the request was sent"
 
 
-class SentRequest(NamedTuple):
+class SentRequest:
     """A request that waits for its answer, until the event loop's time `until_s`."""
 
-    then: Then
-    timeout_s: float
-    until_s: float
+    __slots__ = ("then", "timeout_s", "until_s")
+
+    def __init__(self, then: Then, timeout_s: float, until_s: float) -> None:
+        self.then = then
+        self.timeout_s = timeout_s
+        self.until_s = until_s
 
     def tell(self, outcome: UpstreamAnswer | UpstreamError) -> None:
         """Call back. A callback that raises is logged, so that the others are called too."""
@@ -89,15 +103,16 @@ class Multiplexed:
                 self.close()
         return self.open
 
-    def send(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
-        """Send one request. False, and `then` is not called, where no connection is open.
+    def send(self, head: bytes, body: bytes, timeout_s: float, then: Then) -> bool:
+        """Send one request, whose head is header lines. False, and `then` is not called, where no connection is open.
 
         `then` is called once, as soon as the answer is here and with no task between: with UpstreamAnswer,
         UpstreamBroken, UpstreamTimedOut, or UpstreamRefused where nothing of the request was ever written.
         """
-        if self._connection is None or not self._connection.open:
+        connection = self._connection
+        if connection is None or not connection.open:
             return False
-        self._connection.request(headers, body, timeout_s, then)
+        connection.request(head, body, timeout_s, then)
         return True
 
     def close(self) -> None:
@@ -115,24 +130,25 @@ class SharedConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._frames = FrameReader()
+        self._known = KnownLines()
         self._waiting: dict[int, SentRequest] = {}  # by number
         self._number = 0
-        self._leaving = LoopBatch[tuple[int, bytes]](self._write, PIECE_MAX)
+        self._leaving = LoopBatch[bytes](self._write, PIECE_MAX)
         self._alarm: asyncio.TimerHandle | None = None
         self.open = False
         self.settled = asyncio.Event()
 
     # -- requests, in FRAMES -----------------------------------------------------------------------------------------
-    def request(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> None:
+    def request(self, head: bytes, body: bytes, timeout_s: float, then: Then) -> None:
         """A request that no other waits beside leaves at once; else it leaves with those of this round."""
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         until_s = self._loop.time() + timeout_s
         self._waiting[number] = SentRequest(then, timeout_s, until_s)
-        self._leaving.add((number, encoded(number, 0, lines(headers), body)), last=len(self._waiting) == 1)
+        self._leaving.add(encoded(number, 0, head, body), len(self._waiting) == 1)
         if self._alarm is None or until_s < self._alarm.when():
             self._set_alarm(until_s)
 
-    def _write(self, requests: list[tuple[int, bytes]]) -> None:
+    def _write(self, requests: list[bytes]) -> None:
         """Write one piece.
 
         Where nothing was buffered before, the transport writes to the socket at once. If it is closing right after, the
@@ -140,14 +156,15 @@ class SharedConnection(asyncio.Protocol):
         """
         assert self._transport is not None
         unqueued = not self._transport.get_write_buffer_size()
-        self._transport.write(b"".join([frame for _, frame in requests]))
+        self._transport.write(b"".join(requests))
         if unqueued and self._transport.is_closing():
             for sent in self._take(requests):
                 self._loop.call_soon(sent.tell, UpstreamRefused(NEVER_SENT))
 
-    def _take(self, requests: list[tuple[int, bytes]]) -> list[SentRequest]:
+    def _take(self, requests: list[bytes]) -> list[SentRequest]:
         """Those of them that still wait. They wait no longer."""
-        return [self._waiting.pop(number) for number, _ in requests if number in self._waiting]
+        numbers = [number_of(frame) for frame in requests]
+        return [self._waiting.pop(number) for number in numbers if number in self._waiting]
 
     # -- times -------------------------------------------------------------------------------------------------------
     def _set_alarm(self, until_s: float) -> None:
@@ -172,21 +189,32 @@ class SharedConnection(asyncio.Protocol):
         self._transport.write(upgrade(self._path))
 
     def data_received(self, data: bytes) -> None:
-        if self.settled.is_set():
+        if self.open:
             try:
                 self._read(data)
             except FrameTooLong as error:
                 self._abort(f"the answer is too long: {error}")
-        elif data == UPGRADED:  # FRAMES: the server sends nothing before it has a request, so these come alone
+        elif not self.settled.is_set() and data == UPGRADED:
+            # FRAMES: the server sends nothing before it has a request, so these come alone
             self.open = True
             self.settled.set()
         else:
             self.close()
 
     def _read(self, data: bytes) -> None:
-        for number, status, headers, body in self._frames.read(data):
-            if sent := self._waiting.pop(number, None):  # else the answer is too late
-                sent.tell(_outcome(status, headers, body))
+        for number, status, head, body in self._frames.read(data):
+            sent = self._waiting.pop(number, None)
+            if sent is None:
+                continue  # the answer is too late
+            if status == NO_ANSWER:
+                sent.tell(UpstreamBroken(body.decode(errors="replace")))
+                continue
+            first, _, alike = head.partition(b"\r\n")
+            name, _, value = first.partition(b": ")
+            if name == TIMING:
+                sent.tell(UpstreamAnswer(status, [(name, value), *self._known[alike]], [body], alike))
+            else:
+                sent.tell(UpstreamAnswer(status, [*self._known[head]], [body]))
 
     # -- its end -----------------------------------------------------------------------------------------------------
     def close(self) -> None:
@@ -213,9 +241,3 @@ class SharedConnection(asyncio.Protocol):
             sent.tell(UpstreamRefused(NEVER_SENT))
         for sent in waiting.values():
             sent.tell(UpstreamBroken(why))
-
-
-def _outcome(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> UpstreamAnswer | UpstreamError:
-    if status == NO_ANSWER:
-        return UpstreamBroken(body.decode(errors="replace"))
-    return UpstreamAnswer(status, headers, [body])

@@ -26,13 +26,17 @@ class UpstreamTimedOut(UpstreamError):
     """No whole answer came in time."""
 
 
-@dataclass
+@dataclass(slots=True)
 class UpstreamAnswer:
-    """A server's answer. Header names are in lower case."""
+    """A server's answer. Header names are in lower case.
+
+    `alike`: the header lines that many answers have in common, all but `Server-Timing`; empty if that is unknown.
+    """
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     chunks: Body = field(default_factory=list)
+    alike: bytes = b""
 
     @property
     def body(self) -> bytes:

@@ -14,7 +14,7 @@ from torpor_account.access.page_callers import PageCallers, PageRight
 from torpor_account.access.resource_tags import known_tags
 from torpor_account.access.throttling import Throttle
 from torpor_account.access.verifying import AccessClocks, Verifier
-from torpor_account.aws.wire.asgi import App, TakeInline
+from torpor_account.aws.wire.asgi import App, Inline
 from torpor_account.gateway import Gateway
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.storage.denial_log import DenialLog
@@ -51,7 +51,7 @@ class Callers:
         tokened: Mapping[str, App] = MappingProxyType({}),
         about_callers: AboutCallers | None = None,
         by_head: Mapping[str, CallsByHead] = MappingProxyType({}),
-        inline: TakeInline | None = None,
+        inline: Inline | None = None,
     ) -> AccessDoor:
         """The door around the gateway. `AccessDoor` says what the arguments are."""
         return AccessDoor(

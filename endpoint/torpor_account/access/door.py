@@ -27,13 +27,13 @@ from torpor_account.aws.wire.asgi import (
     FORMS,
     App,
     Disconnected,
+    Inline,
     Message,
     Receive,
     Response,
     Scope,
     Send,
     TakeInline,
-    Tell,
     adding,
     sent,
     taken,
@@ -91,7 +91,7 @@ class AccessDoor:
         tokened: Mapping[str, App] = MappingProxyType({}),
         about_callers: AboutCallers | None = None,
         by_head: Mapping[str, CallsByHead] = MappingProxyType({}),
-        inline: TakeInline | None = None,
+        inline: Inline | None = None,
     ) -> None:
         self._gateway = gateway
         self._verifier = verifier
@@ -107,9 +107,9 @@ class AccessDoor:
         """See `Gateway.service_named`."""
         return self._gateway.service_named(scope)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.wire.asgi.TakeInline`."""
-        return self._inline is not None and self._inline(scope, body, tell)
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """See `aws.wire.asgi.Inline`."""
+        return None if self._inline is None else self._inline(scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -37,7 +37,7 @@ class Throttle:
         raise throttled()
 
     def inline(
-        self, limit: CallLimit, take_inline: TakeInline, principal: Principal, scope: Scope, body: bytes, tell: Tell
+        self, limit: CallLimit, principal: Principal, take_inline: TakeInline, scope: Scope, body: bytes, tell: Tell
     ) -> bool:
         """As `take_inline`. A call that it does not take is not counted: it comes again by ASGI, and `count` has it."""
         name, now_s = principal.counted_as, self._clock()

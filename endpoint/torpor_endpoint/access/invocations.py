@@ -10,7 +10,7 @@ from torpor_account.access.problems import NotAuthentic, Problem
 from torpor_account.access.throttling import UNLIMITED, Throttle
 from torpor_account.access.verifying import Verifier
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, sent
+from torpor_account.aws.wire.asgi import Inline, Response, Scope, Send, TakeInline, Tell, sent
 from torpor_account.aws.wire.scope import RUNTIME_PATH
 from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_account.core.access.rates import CallKind
@@ -46,34 +46,36 @@ OPERATIONS = {
 
 
 class InvocationDoor:
-    """`runtime_inline` takes invocations without a task, once their callers are known."""
+    """`runtime` takes invocations without a task, once their callers are known."""
 
-    def __init__(self, verifier: Verifier, runtime_inline: TakeInline, throttle: Throttle = UNLIMITED) -> None:
+    def __init__(self, verifier: Verifier, runtime: Inline, throttle: Throttle = UNLIMITED) -> None:
         self._verifier = verifier
-        limit = throttle.invocations
-        self._runtime_inline = runtime_inline
-        self._limited_inline = None if limit is None else partial(throttle.inline, limit, runtime_inline)
+        self._runtime = runtime
+        self._limited = None if throttle.invocations is None else partial(throttle.inline, throttle.invocations)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.wire.asgi.TakeInline`. What is refused comes again by ASGI, and gets its reason there."""
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """See `aws.wire.asgi.Inline`. What is refused comes again by ASGI, and gets its reason there."""
         path = scope["path"]
         if scope["method"] != "POST" or RUNTIME_PATH.fullmatch(path) is None:
-            return False
+            return None
         naming = [header for header in scope["headers"] if header[0] in NAMING]
         if naming and (naming[0][0] not in TARGETS or (naming[1:] and not _is_one_of_each(naming))):
-            return False  # two models, or perhaps another service: the gateway knows
+            return None  # two models, or perhaps another service: the gateway knows
+        take = self._runtime(scope)
+        return None if take is None else partial(self._take_inline, (path, *naming), take)
+
+    def _take_inline(self, asked: Asked, take: TakeInline, scope: Scope, body: bytes, tell: Tell) -> bool:
         try:
             known = self._verifier.signer(scope, body, SIGNED_AS)
             if known is None:
                 return False
-            asked = (path, *naming)
             if asked not in known.allowed:
                 self._check_invocation(scope, known, asked)
         except (NotAuthentic, AccessRefused):
             return False
-        if self._limited_inline is not None:
-            return self._limited_inline(known.principal, scope, body, tell)
-        return self._runtime_inline(scope, body, tell)
+        if self._limited is not None:
+            return self._limited(known.principal, take, scope, body, tell)
+        return take(scope, body, tell)
 
     def _check_invocation(self, scope: Scope, known: KnownKey, asked: Asked) -> None:
         """Raises AccessRefused. Remembers what is allowed until policies change, if no circumstance had a say."""

@@ -115,7 +115,7 @@ class Walk(Generic[T]):
 
 
 class Placement(Generic[T]):
-    """The ready instances of one variant, by slot number.
+    """The ready instances of one variant, by slot number. `count` is how many there are.
 
     An instance gets at most `most` requests at a time, while another one has room. A router that is one of several
     counts its own requests alone: its `busy_min` is its share of BUSY_MIN.
@@ -124,6 +124,7 @@ class Placement(Generic[T]):
     def __init__(self, most: int = UNBOUNDED, *, busy_min: int = BUSY_MIN) -> None:
         self.most = most
         self.busy_min = busy_min
+        self.count = 0
         self._ready: dict[int, T] = {}
         self._all: list[T] = []
         self._turn = 0  # the place in `_all` of the last one that was found out of a model's order
@@ -151,6 +152,7 @@ class Placement(Generic[T]):
 
     def _changed(self) -> None:
         self._all = list(self._ready.values())
+        self.count = len(self._all)
         self._fleet.in_flight = sum([one.in_flight for one in self._all])
         self._levels = max(self._ready, default=0).bit_length()
         self._owners.clear()
@@ -221,7 +223,7 @@ class Placement(Generic[T]):
         return self._ready.get(number)
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return self.count
 
     def __iter__(self) -> Iterator[T]:
         """The instances that are ready now. The set may change during the iteration."""

@@ -9,7 +9,7 @@ from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.passage import ONLY, Passage, Route, parsed, routed
+from torpor_endpoint.runtime.passage import ONLY, Passage, Route, Way, parsed, routed
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
 RARE = "./ "
@@ -34,17 +34,31 @@ class Router:
     def route(self, passage: Passage) -> None:
         """Raises RuntimeFault for the first rule that the request breaks."""
         self._route(passage)
-        if routed(passage).pool.variant.asynchronous is not None:
-            passage.route = None
+        route = passage.route
+        if route is not None and route.pool.variant.asynchronous is not None:
+            passage.route = passage.way = None
             detail = f"Endpoint {passage.place.endpoint} is asynchronous: call it with InvokeEndpointAsync."
             raise RuntimeFault(Situation.PARAMETER, detail=detail)
 
     def _route(self, passage: Passage) -> None:
-        passage.route = None
+        passage.route = passage.way = None
         request = parsed(passage)
         live = self._endpoint(passage.place.endpoint)
         if passage.request_bytes > passage.limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
+        way = request.way
+        if way is not None and way.pools is live.pools:
+            route = way.route
+        else:
+            route, drawn = self._found(live, request, passage)
+            way = request.way = None if drawn else Way(route)
+        serverless = route.pool.variant.serverless
+        if serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
+            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
+        passage.route, passage.way = route, way
+
+    def _found(self, live: ServedEndpoint, request: Invoke, passage: Passage) -> tuple[Route, bool]:
+        """The route, and whether another request with these headers may have another one."""
         request.check()
         named = request.text(TARGET_VARIANT)
         header, target = request.headers.get(TARGET_MODEL), None
@@ -53,14 +67,13 @@ class Router:
             target = spelled[1:] if spelled[:1] == "/" else spelled
             if target[:1] in RARE or target[-1:] == " " or "/." in target or not target.isprintable():
                 target = _name_of(spelled)
+        drawn = named is None and len(live.production) > 1
         variant = self._variant(live, _variant_of_session(live, request, target) if named is None else named, passage)
         pool = live.pools[variant]
         _check_supported(live, request)
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
-        if pool.variant.serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
-            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
-        passage.route = Route(live, variant, pool, target, path)
+        return Route(live, variant, pool, target, path), drawn
 
     def _endpoint(self, name: str) -> ServedEndpoint:
         live = self._roster.get(name)

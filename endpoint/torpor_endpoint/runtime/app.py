@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
-from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, TakeInline, Tell
 from torpor_account.aws.wire.scope import DEFAULT_REGION
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import (
@@ -28,7 +28,7 @@ from torpor_endpoint.runtime.passage import (
     Step,
 )
 from torpor_endpoint.runtime.passage_end import PassageEnd
-from torpor_endpoint.runtime.request import Invoke, read_body
+from torpor_endpoint.runtime.request import Invoke, KnownInvokes, read_body
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import Shadowing
 from torpor_endpoint.runtime.streams import ResponseStreams, parse_stream
@@ -75,20 +75,12 @@ class AsyncFace(Protocol):
         """Answer a request. `before` are the steps before the parsing of its headers."""
 
 
-def any_caller(passage: Passage) -> None:
-    """The step verify: `access.door` has verified the caller, or the endpoint trusts whoever reaches its port."""
-
-
-def parse(passage: Passage) -> None:
-    passage.request = Invoke.read(passage.scope)
-
-
 class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations` and `…/invocations-response-stream`. Any other operation is refused.
 
-    `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
-    variant, and without `asynchronous` InvokeEndpointAsync is refused. `trace` finds a request's place in a distributed
-    trace (`telemetry.tracing`).
+    Whoever comes here may call: `access.door` has verified them, or the endpoint trusts whoever reaches its port.
+    Without `shadowing` no request is copied to a shadow variant, and without `asynchronous` InvokeEndpointAsync is
+    refused. `trace` finds a request's place in a distributed trace (`telemetry.tracing`).
     """
 
     def __init__(
@@ -99,7 +91,6 @@ class RuntimeApp:
         account: AccountAndRegion,
         clocks: Clocks,
         limits: CallLimits = LIMITS,
-        verify: Step = any_caller,
         shadowing: Shadowing | None = None,
         trace: Step | None = None,
         asynchronous: AsyncFace | None = None,
@@ -112,8 +103,9 @@ class RuntimeApp:
         self._shadowing = shadowing
         self._asynchronous = asynchronous
         self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
-        self._first = first = (verify,) if trace is None else (trace, verify)
-        self._before_sending: Sequence[Step] = (*first, parse, router.route, router.admit)
+        self._invokes = KnownInvokes()
+        self._first = first = () if trace is None else (trace,)
+        self._before_sending: Sequence[Step] = (*first, self._parse, router.route, router.admit)
         before_streaming = (*first, parse_stream, router.route_stream, router.admit)
         self._end = end = PassageEnd(observers, clocks.steady, shadowing)
         self._streams = ResponseStreams(sender, observers, before_streaming, end, clocks.steady, limits.kept)
@@ -122,7 +114,8 @@ class RuntimeApp:
     # -- the two ways through the steps ----------------------------------------------------------------------------
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Takes any request, and waits where a step has to."""
-        passage, operation = self._begin(scope)
+        name, operation = _called(scope)
+        passage = self._begin(name, scope)
         if operation == INVOCATIONS_STREAM:
             await self._streams.serve(passage, receive, send)
             return
@@ -135,17 +128,24 @@ class RuntimeApp:
             return
         await self._end.send(passage, outcome, send)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """See `aws.wire.asgi.Inline`."""
+        name, operation = _called(scope)
+        if operation != INVOCATIONS:
+            return None
+        return partial(self._take_inline, name, self._invokes.read(scope))
+
+    def _take_inline(self, name: str, request: Invoke, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Takes a request that waits for nothing on its way to a ready instance (see `aws.wire.asgi.TakeInline`).
 
         A request that is refused or has to wait is left to come by ASGI.
         """
-        passage, operation = self._begin(scope)
-        if operation != INVOCATIONS:
-            return False
+        passage = self._begin(name, scope)
+        passage.request = request
         passage.body, passage.request_bytes = [body], len(body)
         try:
-            self._prepare(passage)
+            for step in self._before_sending:
+                step(passage)
         except RuntimeFault:
             return False
         self._observers.reads_bodies(passage)
@@ -163,18 +163,21 @@ class RuntimeApp:
             task.add_done_callback(self._sent_again.discard)
             return
         answer = self._end.answer(passage, outcome)
-        tell(answer.status, answer.headers, b"".join(answer.chunks))
+        chunks = answer.chunks
+        tell(answer.status, answer.headers, chunks[0] if len(chunks) == 1 else b"".join(chunks))
         self._end.account(passage, answer)
 
     async def _send_again(self, passage: Passage, tell: Tell) -> None:
         self._tell(passage, tell, await self._end.settled(passage, self._sent(passage)))
 
     # -- the steps -------------------------------------------------------------------------------------------------
-    def _begin(self, scope: Scope) -> tuple[Passage, str]:
-        """The record, and the operation by its last part of the path. An ARN as the endpoint's name has a slash."""
-        name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
+    def _begin(self, name: str, scope: Scope) -> Passage:
         place = self._home.place(name)
-        return Passage(scope, place, self._limits, self._clocks.epoch(), self._clocks.steady()), operation
+        return Passage(scope, place, self._limits, self._clocks.epoch(), self._clocks.steady())
+
+    def _parse(self, passage: Passage) -> None:
+        if passage.request is None:
+            passage.request = self._invokes.read(passage.scope)
 
     def _prepare(self, passage: Passage) -> None:
         """All steps before sending. Raises RuntimeFault of the first that refuses the request."""
@@ -199,8 +202,14 @@ class RuntimeApp:
                 continue
 
 
+def _called(scope: Scope) -> tuple[str, str]:
+    """The endpoint's name, and the operation by the last part of the path. An ARN as the name has a slash."""
+    name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
+    return name, operation
+
+
 def request_id() -> str:
     """A UUID, version 4. It names a request and keeps no secret: Python's own generator will do, and asks no system."""
-    digits = random.randbytes(16).hex()
-    variant = "89ab"[int(digits[16], 16) % 4]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    number = random.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | (0x4000 << 64 | 0x8000 << 48)
+    digits = f"{number:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Response, Scope, Send, sent, taken
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, wire_form
 
@@ -19,9 +19,8 @@ class InvocationsElsewhere:
     def __init__(self, account: AccountAndRegion) -> None:
         self._account = account
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.wire.asgi.TakeInline`."""
-        return False
+    def inline(self, scope: Scope) -> None:
+        """See `aws.wire.asgi.Inline`: nothing takes them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -2,7 +2,6 @@
 
 The steps, in their order, and the module of each:
 
-    verify    who calls, and whether they may                       app, after access.door
     parse     the headers, checked once                             request
     route     the variant, and the target model                     router
     admit     throttle, or refuse for lack of capacity              router
@@ -73,7 +72,23 @@ class Route(NamedTuple):
     """The places of the containers that the request passes, in their order."""
 
 
-class Served(NamedTuple):
+class Way:
+    """Where all requests with the same path and headers go, as long as their endpoint has the same `pools`. It is found
+    out once: the route, the observers that may read their bodies, and what their first container gets, as `headers` and
+    as their lines in `head`."""
+
+    __slots__ = ("head", "headers", "pools", "readers", "route")
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.pools = route.live.pools
+        self.readers: Sequence[BodyObserver] | None = None
+        self.headers: Headers | None = None
+        self.head = b""
+
+
+@dataclass(slots=True)
+class Served:
     """An instance's answer, and what the observers need to know of the instance and its variant at that time."""
 
     answer: UpstreamAnswer
@@ -93,7 +108,8 @@ class StreamFacts(NamedTuple):
     cut: bool = False  # observers read fewer parts than were sent
 
 
-class InvokeAnswer(NamedTuple):
+@dataclass(slots=True)
+class InvokeAnswer:
     """What the caller gets."""
 
     status: int
@@ -117,6 +133,8 @@ class Passage:
     request_bytes: int = 0
     request: Invoke | None = None
     route: Route | None = None
+    way: Way | None = None
+    """That of the route, if it goes for all requests with these headers."""
     steps: dict[str, float] = field(default_factory=dict)
     """Seconds by step. Once the passage has ended, they add up to `total_s`."""
     outcome: Served | RuntimeFault | None = None
@@ -167,7 +185,10 @@ class Passage:
     def end(self, status: int, response_bytes: int, total_s: float) -> None:
         """What no step explains is overhead: the steps add up to the wall time."""
         self.status, self.response_bytes, self.total_s = status, response_bytes, total_s
-        self.steps[OVERHEAD] = max(0.0, total_s - sum(self.steps.values()))
+        rest_s = total_s
+        for took_s in self.steps.values():
+            rest_s -= took_s
+        self.steps[OVERHEAD] = rest_s if rest_s > 0.0 else 0.0
 
 
 def parsed(passage: Passage) -> Invoke:
@@ -186,4 +207,7 @@ Step = Callable[[Passage], None]
 
 def server_timing(steps: dict[str, float]) -> bytes:
     """The value of the Server-Timing header that the caller reads, in milliseconds."""
-    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()]).encode()
+    text = ""
+    for step, took_s in steps.items():
+        text += f", {step};dur={took_s * 1000:.3f}"
+    return text[2:].encode()

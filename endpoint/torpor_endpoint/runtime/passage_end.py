@@ -11,10 +11,10 @@ from torpor_account.aws.wire.asgi import Disconnected, Send
 from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
-from torpor_container import wire
 from torpor_container.transport.upstream import size_of
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
+from torpor_endpoint.runtime.observing.answer_heads import head_of
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, server_timing
 from torpor_endpoint.runtime.shadowing import CopyEnds, Shadowing
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FAILED = "request %s to endpoint %s failed"
-COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
+VARIANT = b"x-amzn-invoked-production-variant"
 MODEL_FAILED = 424
 """The status that the caller of a model gets for the model's own failure."""
 
@@ -56,7 +56,7 @@ class PassageEnd:
             return RuntimeFault(Situation.INTERNAL)
 
     def answer(self, passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
-        """The answer for the caller, with the headers that every answer has. The passage has ended."""
+        """The answer for the caller, with the headers that every answer has but its length. The passage has ended."""
         try:
             answer = _answer_of(passage, outcome)
         except RuntimeFault as fault:
@@ -66,18 +66,19 @@ class PassageEnd:
         except Exception:  # the outer edge, as above
             log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))
-        size_bytes = size_of(answer.chunks)
-        passage.end(answer.status, size_bytes, self._steady() - passage.began_s)
-        answer.headers.append((b"x-amzn-requestid", passage.request_id.encode()))
-        answer.headers.append((b"server-timing", server_timing(passage.steps)))
-        answer.headers.append((b"content-length", b"%d" % size_bytes))
+        passage.end(answer.status, size_of(answer.chunks), self._steady() - passage.began_s)
+        answer.headers += (
+            (b"x-amzn-requestid", passage.request_id.encode()),
+            (b"server-timing", server_timing(passage.steps)),
+        )
         return answer
 
     async def send(self, passage: Passage, outcome: Served | RuntimeFault, send: Send) -> None:
         """Send the whole answer to the caller, and tell the observers, however the sending ends."""
         answer = self.answer(passage, outcome)
+        headers = [*answer.headers, (b"content-length", b"%d" % passage.response_bytes)]
         try:
-            await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
             await _send_all(list(answer.chunks) if self._observers.reads_bodies(passage) else answer.chunks, send)
         finally:
             self.account(passage, answer)
@@ -96,8 +97,9 @@ class PassageEnd:
 
     def account(self, passage: Passage, answer: InvokeAnswer) -> None:
         """The last step: observers see the request and its answer, and the bodies are released."""
-        self._observers.see(passage, answer)
-        if _is_shadowed(passage):
+        if passage.readers:
+            self._observers.see(passage, answer)
+        if passage.route is not None and passage.route.live.shadows:
             self._copy(passage)
         passage.body.clear()
         answer.chunks.clear()
@@ -105,7 +107,8 @@ class PassageEnd:
 
     def release(self, passage: Passage) -> Callable[[], None] | None:
         """What releases a routed request's body once it is sent; None if an observer or a shadow variant needs it."""
-        return None if self._observers.reads_bodies(passage) or _is_shadowed(passage) else passage.body.clear
+        shadowed = passage.route is not None and bool(passage.route.live.shadows)  # they may get a copy
+        return None if self._observers.reads_bodies(passage) or shadowed else passage.body.clear
 
     # -- copies for shadow variants --------------------------------------------------------------------------------
     def _copy(self, passage: Passage) -> None:
@@ -123,11 +126,6 @@ def _known(passage: Passage) -> dict[str, object]:
     if passage.route is not None:
         known["variant"] = passage.route.variant
     return about(**known)
-
-
-def _is_shadowed(passage: Passage) -> bool:
-    """Whether the endpoint has a shadow variant, which may get a copy of the request."""
-    return passage.route is not None and bool(passage.route.live.shadows)
 
 
 def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
@@ -150,10 +148,10 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
-    headers = [header for header in answer.headers if header[0] in COPIED]
-    check_attributes(headers, passage.place)
-    headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-    return InvokeAnswer(answer.status, headers, answer.chunks)
+    head = head_of(answer)
+    if head.attributes:
+        check_attributes(head.copied, passage.place)
+    return InvokeAnswer(answer.status, [*head.copied, (VARIANT, route.variant.encode())], answer.chunks)
 
 
 def _refusal(passage: Passage, fault: RuntimeFault) -> InvokeAnswer:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_account.aws.validation import Violation, message, shown
 from torpor_account.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
@@ -11,6 +11,11 @@ from torpor_container import wire
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, CUSTOM_ATTRIBUTES, SESSION_ID, TARGET_MODEL
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+
+if TYPE_CHECKING:
+    from torpor_endpoint.runtime.passage import Way
+
+Header = tuple[bytes, bytes]
 
 TARGET_VARIANT = wire.TARGET_VARIANT.lower().encode()
 TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
@@ -67,10 +72,20 @@ _BOUNDS = {header: (member.shortest, member.longest, member.fits) for header, me
 """Plain tuples: each header of each request is checked, and their fields are found faster."""
 
 
-class Invoke(NamedTuple):
-    """The headers of a request that InvokeEndpoint knows."""
+KNOWN_MAX = 512
+KNOWN_MAX_BYTES = 2048
+"""So many are kept, each of headers of at most so many bytes together: an attribute or an id may differ every time."""
 
-    headers: dict[bytes, bytes]
+
+class Invoke:
+    """The headers of a request that InvokeEndpoint knows. Requests that have the same ones may share it: `way` is where
+    the last of them went (see `Router`)."""
+
+    __slots__ = ("headers", "way")
+
+    def __init__(self, headers: dict[bytes, bytes]) -> None:
+        self.headers = headers
+        self.way: Way | None = None
 
     @classmethod
     def read(cls, scope: Scope) -> "Invoke":
@@ -98,6 +113,25 @@ class Invoke(NamedTuple):
 
     def _violations(self) -> list[Violation]:
         return [found for name, value in self.headers.items() for found in violations_of(MEMBERS[name], value)]
+
+
+class KnownInvokes:
+    """The headers of requests that come again and again, by path and headers."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, *tuple[Header, ...]], Invoke] = {}
+
+    def read(self, scope: Scope) -> Invoke:
+        """As `Invoke.read`; the same one for requests that have the same path and headers."""
+        asked = (scope["path"], *[header for header in scope["headers"] if header[0] in MEMBERS])
+        known = self._known.get(asked)
+        if known is None:
+            known = Invoke.read(scope)
+            if sum(map(len, known.headers.values())) <= KNOWN_MAX_BYTES:
+                if len(self._known) == KNOWN_MAX:
+                    self._known.clear()
+                self._known[asked] = known
+        return known
 
 
 def violations_of(member: HeaderMember, value: bytes) -> list[Violation]:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container import wire
+from torpor_container.transport.frames import lines
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, size_of
 from torpor_container.transport.upstream_answers import UpstreamAnswer
@@ -72,7 +73,7 @@ class RequestSender:
 
         def ended(result: Result) -> None:
             step = came(sending, result, self._clock())
-            if step == SEND and _sent_at_once(sending, ended):
+            if step == SEND and _sent_at_once(sending, lines(sending.headers), ended):
                 return
             if step == END or not sending.acted:
                 sending.let_go()
@@ -81,7 +82,9 @@ class RequestSender:
 
         if sending.ready(self._clock()) == HOLD:
             return False
-        if not _sent_at_once(sending, ended):
+        way = passage.way
+        head = way.head if way is not None and sending.headers is way.headers else lines(sending.headers)
+        if not _sent_at_once(sending, head, ended):
             sending.let_go()
             return False
         traffic.came(self._traffic_clock())
@@ -141,26 +144,31 @@ class RequestSender:
 
     def _machine(self, passage: Passage, rules: SendingRules) -> Sending[Incarnation]:
         """That of a routed request. One that a container has acted on keeps its own."""
-        if passage.sending is None or not passage.sending.acted:
-            _, _, pool, target, path = routed(passage)
-            containers = pool.variant.containers
-            passage.trail = None if len(containers) == 1 else Trail(totals=passage.steps)
-            passage.sending = Sending(
-                pool,
-                containers,
-                path,
-                pool.answer_within_s,
-                passage.limits.attempt_margin_s,
-                parsed(passage).headers,
-                target,
-                target,
-                passage.body,
-                rules,
-                passage.trail,
-                passage.wants_version,
-                passage.trace,
-            )
-        return passage.sending
+        if passage.sending is not None and passage.sending.acted:
+            return passage.sending
+        _, _, pool, target, path = routed(passage)
+        containers = pool.variant.containers
+        passage.trail = None if len(containers) == 1 else Trail(totals=passage.steps)
+        way = None if passage.wants_version or passage.trace is not None else passage.way
+        passage.sending = sending = Sending(
+            pool,
+            containers,
+            path,
+            pool.answer_within_s,
+            passage.limits.attempt_margin_s,
+            parsed(passage).headers,
+            target,
+            target,
+            passage.body,
+            rules,
+            passage.trail,
+            passage.wants_version,
+            passage.trace,
+            None if way is None else way.headers,
+        )
+        if way is not None and way.headers is None:
+            way.headers, way.head = sending.headers, lines(sending.headers)
+        return sending
 
     async def _held(self, passage: Passage, pool: VariantPool, sending: Sending[Incarnation], until_s: float) -> None:
         """Raises RuntimeFault, or PoolClosed if no container has acted on the request."""
@@ -172,13 +180,14 @@ class RequestSender:
             raise
 
 
-def _sent_at_once(sending: Sending[Incarnation], then: Callable[[Result], None]) -> bool:
-    """Send the leg that the machine has, if that is small and the connection is open; else False."""
+def _sent_at_once(sending: Sending[Incarnation], head: bytes, then: Callable[[Result], None]) -> bool:
+    """Send the leg that the machine has, with its headers as lines, if that is small and the connection is open; else
+    False."""
     body, instance = sending.body, sending.instance
     if len(body) != 1 or len(body[0]) > JOINED_MAX_BYTES or instance is None:
         return False
     to = instance.containers[sending.container].multiplexed
-    return to.send(sending.headers, body[0], sending.timeout_s, then)
+    return to.send(head, body[0], sending.timeout_s, then)
 
 
 async def _stream(
@@ -203,7 +212,7 @@ def _outcome(passage: Passage, sending: Sending[Incarnation], in_flight: int) ->
         passage.place = passage.place._replace(container=sending.place)
     if sending.failure is None:
         assert isinstance(answer, UpstreamAnswer), "without a failure there is an answer"
-        return Served(answer, instance_of(sending).id, len(pool.ready), in_flight, sending.took_s)
+        return Served(answer, instance_of(sending).id, pool.ready.count, in_flight, sending.took_s)
     if sending.failure is SendingFailure.TIMED_OUT:
         return timed_out(passage.place)
     if sending.failure is SendingFailure.BROKEN or answer is None:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 
 from torpor_account.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
 from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
@@ -248,7 +249,7 @@ class _OutgoingStream:
         passage.stream = StreamFacts(first_s, first_model_s, self._failed, self._left, cut)
         passage.waited(STREAM, now_s - passage.began_s - first_s)
         answer = UpstreamAnswer(self._served.answer.status, self._served.answer.headers)
-        passage.outcome = self._served._replace(answer=answer, sent_s=now_s - self._sent_at_s)
+        passage.outcome = replace(self._served, answer=answer, sent_s=now_s - self._sent_at_s)
         passage.end(200, self._sent_bytes, now_s - passage.began_s)
         return InvokeAnswer(200, self._headers(), [] if self._kept is None else self._kept.chunks())
 

@@ -89,10 +89,12 @@ def test_an_invocation_for_another_region_is_not_taken_inline(verifier: Verifier
         taken.append(scope["path"])
         return True
 
-    door = InvocationDoor(verifier, take_inline)
+    door = InvocationDoor(verifier, lambda scope: take_inline)
     home, away = (scope_of(signed("sagemaker", target=INVOCATIONS, region=region)) for region in (HOME, AWAY))
-    assert not door.take_inline(away, b"", lambda *_: None)
-    assert door.take_inline(home, b"", lambda *_: None)
+    for scope, is_taken in ((away, False), (home, True)):
+        take = door.inline(scope)
+        assert take is not None
+        assert take(scope, b"", lambda *_: None) is is_taken
     assert taken == [INVOCATIONS]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.core.client_timeouts import ClientTimeouts
-from torpor_container.http.exchange import Tell
+from torpor_container.http.exchange import TakeInline, Tell
 from torpor_container.http.server import ServerOptions, TlsFiles
 from torpor_container.http.worker import serve_alone
 from torpor_container.transport.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
@@ -56,17 +56,22 @@ class Told:
             raise RuntimeError("as it was told")
         if asked == "cancelled":
             raise asyncio.CancelledError
-        status, headers, answer = ODD.get(f"/{asked}/invocations") or ODD.get(scope["path"]) or self.echo(scope, body)
+        odd = ODD.get(f"/{asked}/invocations") or ODD.get(scope["path"])
+        status, headers, answer = odd or self.echo(scope, body)
+        headers = headers if odd else [*headers, (b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
         await send({"type": "http.response.body", "body": answer[5:]})
+
+    def inline(self, scope: Scope) -> TakeInline:
+        return self.take_inline
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         match f"/{body.decode()}/invocations" if scope["path"] == "/framed/invocations" else scope["path"]:
             case "/kept/invocations":
                 gc.collect()
                 kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
-                tell(200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode())
+                tell(200, [], str(kept).encode())
             case "/broken/invocations":
                 raise RuntimeError("as it was told")
             case "/large/invocations":
@@ -92,7 +97,7 @@ class Told:
         told |= {"scheme": scope["scheme"]}
         told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}
         answer = json.dumps({**told, "headers": headers, "body": body.decode("latin-1")}).encode()
-        return 200, [(b"content-length", b"%d" % len(answer)), (b"x-way", way)], answer
+        return 200, [(b"x-way", way)], answer
 
 
 async def lifespan(receive: Receive, send: Send) -> None:

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.container.helpers.read_frames import NamingReader, ReadFrame
 from torpor_container.transport.frames import (
     BODY_MAX_BYTES,
     HEAD_MAX_BYTES,
     START,
     UPGRADE,
     BadHeaders,
-    Frame,
-    FrameReader,
     FrameTooLong,
     encoded,
     lines,
@@ -22,18 +21,18 @@ from torpor_container.transport.frames import (
 NAMES = st.from_regex(rb"[a-z][a-z0-9-]{0,20}", fullmatch=True)
 VALUES = st.from_regex(rb"[ -~\x80-\xff]{0,40}", fullmatch=True)
 FRAMES = st.builds(
-    Frame,
+    ReadFrame,
     st.integers(0, 2**32 - 1),
     st.integers(0, 599),
-    st.lists(st.tuples(NAMES, VALUES), max_size=4),
+    st.lists(st.tuples(NAMES, VALUES), max_size=4).map(valid_lines),
     st.binary(max_size=200),
 )
 
 
 @given(st.lists(FRAMES, max_size=6), st.lists(st.integers(1, 60), max_size=40))
-def test_frames_are_read_as_they_were_however_their_bytes_are_cut(frames: list[Frame], cuts: list[int]) -> None:
-    sent = b"".join(encoded(one.number, one.status, valid_lines(one.headers), one.body) for one in frames)
-    reader, read = FrameReader(), list[Frame]()
+def test_frames_are_read_as_they_were_however_their_bytes_are_cut(frames: list[ReadFrame], cuts: list[int]) -> None:
+    sent = b"".join(encoded(*one) for one in frames)
+    reader, read = NamingReader(), list[ReadFrame]()
     for cut in cuts:
         read += reader.read(sent[:cut])
         sent = sent[cut:]
@@ -43,10 +42,10 @@ def test_frames_are_read_as_they_were_however_their_bytes_are_cut(frames: list[F
 
 def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
     body = bytes(64 * 1024 * 1024)
-    sent, reader = encoded(7, 200, b"", body), FrameReader()
+    sent, reader = encoded(7, 200, b"", body), NamingReader()
     parts = [list(reader.read(sent[at : at + 65_536])) for at in range(0, len(sent), 65_536)]
     assert parts[:-1] == [[]] * (len(parts) - 1)  # 1,024 parts: copied with each of them it were 32 GiB
-    assert parts[-1] == [Frame(7, 200, [], body)]
+    assert parts[-1] == [ReadFrame(7, 200, b"", body)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
 )
 def test_a_frame_that_is_too_long_is_refused_at_its_head(head_bytes: int, body_bytes: int) -> None:
     sent = encoded(1, 200, b"", b"whole") + START.pack(2, 200, head_bytes, body_bytes)
-    frames = FrameReader().read(sent)
+    frames = NamingReader().read(sent)
     assert next(frames).body == b"whole"
     with pytest.raises(FrameTooLong, match=str(max(head_bytes, body_bytes))):
         next(frames)

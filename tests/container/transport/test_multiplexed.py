@@ -10,7 +10,8 @@ import pytest
 import uvloop
 
 from tests.container.helpers.connections import hang_up
-from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, upgrade
+from tests.container.helpers.read_frames import NamingReader, ReadFrame
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
@@ -26,9 +27,9 @@ class Server(asyncio.Protocol):
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
-        self._reader = FrameReader()
+        self._reader = NamingReader()
         self.first = b""
-        self.asked: list[Frame] = []
+        self.asked: list[ReadFrame] = []
         self.reads = 0
         self.heard = asyncio.Event()
 
@@ -44,13 +45,13 @@ class Server(asyncio.Protocol):
         self.reads += 1
         self.heard.set()
 
-    async def until_asked(self, count: int) -> list[Frame]:
+    async def until_asked(self, count: int) -> list[ReadFrame]:
         while len(self.asked) < count:
             self.heard.clear()
             await self.heard.wait()
         return self.asked
 
-    def answer(self, frame: Frame, body: bytes, status: int = 200) -> None:
+    def answer(self, frame: ReadFrame, body: bytes, status: int = 200) -> None:
         self.transport.write(encoded(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
 
@@ -72,7 +73,7 @@ class FramedServer:
 
     def send(self, body: bytes, timeout_s: float = 5.0) -> "asyncio.Future[UpstreamAnswer | UpstreamError]":
         told: asyncio.Future[UpstreamAnswer | UpstreamError] = asyncio.get_running_loop().create_future()
-        assert self.connection.send([(b"accept", b"text/csv")], body, timeout_s, told.set_result)
+        assert self.connection.send(b"accept: text/csv\r\n", body, timeout_s, told.set_result)
         return told
 
 
@@ -127,7 +128,7 @@ def test_answers_find_their_requests_in_any_order(tmp_path: Path) -> None:
 def test_nothing_is_sent_before_the_server_agreed(tmp_path: Path) -> None:
     async def story() -> None:
         async with framed_server(tmp_path, connect=False) as at:
-            assert not at.connection.send([], b"1", 5.0, never)
+            assert not at.connection.send(b"", b"1", 5.0, never)
             assert not at.connection.open
 
     run(story)
@@ -139,7 +140,7 @@ def test_a_server_that_speaks_no_frames_is_left_alone(tmp_path: Path, greeting: 
         async with framed_server(tmp_path, connect=False) as at:
             at.greeting = greeting
             assert not await at.connection.connect(5.0)
-            assert not at.connection.send([], b"1", 5.0, never)
+            assert not at.connection.send(b"", b"1", 5.0, never)
 
     run(story)
 
@@ -168,7 +169,7 @@ def test_requests_that_wait_when_the_connection_breaks_fail_and_a_new_one_can_be
             assert isinstance(await waiting[0], UpstreamBroken)
             assert body(await waiting[1]) == b"b"
             assert not at.connection.open
-            assert not at.connection.send([], b"3", 5.0, never)
+            assert not at.connection.send(b"", b"3", 5.0, never)
             assert await at.connection.connect(5.0)
             told = at.send(b"3")
             at.server.answer((await at.server.until_asked(1))[0], b"c")
@@ -241,13 +242,13 @@ def test_a_callback_that_raises_does_not_keep_others_from_their_outcome(
 
     async def story() -> None:
         async with framed_server(tmp_path) as at:
-            assert at.connection.send([], b"1", 5.0, fails)
+            assert at.connection.send(b"", b"1", 5.0, fails)
             told = at.send(b"2")
             for frame in await at.server.until_asked(2):
                 at.server.answer(frame, b"a")
             assert body(await told) == b"a"
 
-            assert at.connection.send([], b"3", 5.0, fails)
+            assert at.connection.send(b"", b"3", 5.0, fails)
             told = at.send(b"4")
             at.connection.close()
             assert isinstance(await told, UpstreamRefused)  # it was not written yet

@@ -279,7 +279,7 @@ def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_peri
             (incarnation,) = fake.pool.ready
             incarnation.took()
             assert incarnation.containers[0].multiplexed.send(
-                [], b"", 1000.0, lambda outcome: fake.pool.released(incarnation)
+                b"", b"", 1000.0, lambda outcome: fake.pool.released(incarnation)
             )
             began_s = fake.now()
             await fake.end()

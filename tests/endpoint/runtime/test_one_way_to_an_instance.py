@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.endpoint.helpers.passages import passage
+from torpor_container.transport.frames import headers_of
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import Headers, Then, Upstream
@@ -148,10 +149,10 @@ class ScriptedContainer(LiveContainer):
         container = self
 
         class Frames:
-            def send(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
+            def send(self, head: bytes, body: bytes, timeout_s: float, then: Then) -> bool:
                 if container._instance not in container._script.frames:
                     return False
-                outcome = container._next(headers, [body], timeout_s)
+                outcome = container._next(list(headers_of(head)), [body], timeout_s)
                 asyncio.get_running_loop().call_soon(then, outcome)
                 return True
 

@@ -18,7 +18,7 @@ from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.observing.observers import BodyObserver, Observers
-from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import Shadowing
 
@@ -83,6 +83,9 @@ class Capture:
     seen: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     asked: int = 0
 
+    def may_read(self, route: Route) -> bool:
+        return True
+
     def reads(self, request: Passage) -> bool:
         self.asked += 1
         request.wants_version = self.wanted
@@ -96,6 +99,9 @@ class Capture:
 
 
 class Failing:
+    def may_read(self, route: Route) -> bool:
+        return True
+
     def reads(self, request: Passage) -> bool:
         return True
 
@@ -119,9 +125,8 @@ class Caller:
         self._scope = {name: self._scope[name] for name in ("path", "headers")}
 
     def inline(self) -> bool:
-        return self._app.take_inline(
-            self._scope, b"1,2", lambda status, headers, body: self.told.append((status, body))
-        )
+        take = self._app.inline(self._scope)
+        return take is not None and take(self._scope, b"1,2", self._tell)
 
     def _tell(self, status: int, headers: Any, body: bytes) -> None:
         self.told.append((status, body))
@@ -267,14 +272,14 @@ def test_the_observers_of_a_request_and_of_its_copy_are_known_before_it_is_sent(
     run(story())
 
 
-def test_an_unauthorized_caller_reaches_no_instance() -> None:
+def test_a_request_that_its_first_step_refuses_reaches_no_instance() -> None:
     def nobody(passage: Passage) -> None:
         raise RuntimeFault(Situation.PARAMETER, detail="nobody may call")
 
     async def story() -> None:
         ended = Ended()
         async with shop() as live:
-            caller = Caller(app(live, Answering(200), ended, verify=nobody))
+            caller = Caller(app(live, Answering(200), ended, trace=nobody))
             assert not caller.inline()
             await caller.by_asgi()
         assert caller.told[0][0] == 400

@@ -22,7 +22,7 @@ from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.kept_parts import KeptLimits
 from torpor_endpoint.runtime.observing.observers import BodyObserver, Observers
-from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, Served, StreamFacts
+from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served, StreamFacts
 from torpor_endpoint.runtime.sending import RequestSender
 
 HEAD = b"HTTP/1.1 200 OK\r\nx-torpor-stream: parts\r\ncontent-type: text/plain\r\n\r\n"
@@ -79,6 +79,9 @@ class Reader:
     def __init__(self) -> None:
         self.seen: list[tuple[bytes, bytes, StreamFacts | None]] = []
         self.missed_count = 0
+
+    def may_read(self, route: Route) -> bool:
+        return True
 
     def reads(self, request: Passage) -> bool:
         return True

@@ -8,7 +8,7 @@
 
 - *IDLE.* Nothing has come that is not answered, but for a part of a head.
 - *INLINE.* The application has taken a request without a task: a warm prediction takes less time than a task and the
-  messages of ASGI. Whole requests to an invocation's path are offered so.
+  messages of ASGI. Whole requests to an invocation's path are offered so, by what `known_heads` keeps of their heads.
 - *CALLED.* The application has the request by ASGI (`asgi_call`). Once its answer is whole, the next request begins,
   though the application may still run.
 - *FRAMES.* All bytes are `FramedRequests`'.
@@ -27,7 +27,6 @@ as others may wait for what that client began.
 """
 
 import asyncio
-import re
 from typing import cast
 
 from starlette.types import Scope
@@ -38,17 +37,14 @@ from torpor_container.http.clients.connections import Peer
 from torpor_container.http.clients.framed_requests import App, Client, FramedRequests
 from torpor_container.http.clients.idle_timer import IdleTimer
 from torpor_container.http.clients.in_hand import InHand
+from torpor_container.http.clients.known_heads import KnownHead
 from torpor_container.http.clients.paced_stream import PacedStream
 from torpor_container.http.clients.request_scopes import RequestScopes
 from torpor_container.http.clients.served_port import ServedPort
 from torpor_container.http.messages.answer_bytes import CONTINUE, refusal, whole_answer
 from torpor_container.http.messages.request_heads import RequestHead, RequestRefused
 from torpor_container.http.sharing.channel import Ends
-from torpor_container.http.streamed_answers import STREAM
 from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header
-
-INVOCATION = re.compile(rb"/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations")
-"""The path of a request that is offered inline: it has no query, and nothing in it is quoted."""
 
 RUNNING_ON_MAX = 16
 """So many answered requests of one connection may have their application still running before the next one begins."""
@@ -71,7 +67,7 @@ class Connection(PacedStream):
         self.half_closed = False
         self.answer_begun = False
         self.waiting = ConnectionStage()
-        self.hand = InHand()
+        self.hand = InHand(port.heads)
         self._idle_timer = IdleTimer(port.loop, port.options.keep_alive_s, self._close_if_idle)
         self._gone: asyncio.Event | None = None  # for those with frames
 
@@ -92,7 +88,7 @@ class Connection(PacedStream):
         idle = hand.inline is None and hand.call is None
         if reader.unread:
             reader.add(data)
-        elif idle and (asked := UPGRADE.fullmatch(data)) and self.port.framed == asked[1]:
+        elif self.port.framed and idle and (asked := UPGRADE.fullmatch(data)) and self.port.framed == asked[1]:
             self._upgrade(asked[1])
             return
         else:
@@ -108,23 +104,22 @@ class Connection(PacedStream):
     def _begin_next(self) -> None:
         """Begin the next request, if its head is there as a whole."""
         try:
-            head = self.hand.reader.head()
-            if head is not None:
-                self._begin(head, self.scopes.of(head))
+            known = self.hand.reader.head()
+            if known is not None:
+                self._begin(known, self.scopes.of(known.head, known.scope))
         except RequestRefused as refused:
             self.refuse(refused.status, refused.why)
 
-    def _begin(self, head: RequestHead, scope: Scope) -> None:
-        hand = self.hand
+    def _begin(self, known: KnownHead, scope: Scope) -> None:
+        hand, head, take = self.hand, known.head, known.take
         hand.requests += 1
         body = None
-        inline = head.method == "POST" and not (self.write_paused or head.expects_continue)
-        if inline and INVOCATION.fullmatch(head.target):
+        if take is not None and not self.write_paused:
             body = hand.reader.whole_body(head)
-            if body is not None and STREAM not in head.headers:
+            if body is not None:
                 hand.inline = head
                 try:
-                    if self.port.take_inline(scope, body, self._tell):
+                    if take(scope, body, self._tell):
                         return
                 except Exception:  # noqa: BLE001  the outer edge of a request: it is logged, and its connection ends
                     self._fail()

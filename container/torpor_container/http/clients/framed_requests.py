@@ -37,10 +37,13 @@ from starlette.types import Receive, Scope, Send
 
 from torpor_container import wire
 from torpor_container.core.rounds import Rounds
-from torpor_container.http.exchange import Exchange, Tell
+from torpor_container.http.clients.known_heads import Inline
+from torpor_container.http.exchange import Exchange, TakeInline
 from torpor_container.transport.frames import (
     BODY_MAX_BYTES,
     HEAD_MAX_BYTES,
+    KNOWN_MAX,
+    KNOWN_MAX_BYTES,
     NO_ANSWER,
     BadHeaders,
     Frame,
@@ -48,6 +51,7 @@ from torpor_container.transport.frames import (
     FrameTooLong,
     Header,
     encoded,
+    headers_of,
     valid_lines,
 )
 from torpor_container.transport.loop_batch import BatchScope, LoopBatch
@@ -63,7 +67,34 @@ class App(Protocol):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+    def inline(self, scope: Scope) -> TakeInline | None: ...
+
+
+class KnownFrameHead:
+    """The scope of requests with this head, and how the application takes them inline; None: it does not."""
+
+    __slots__ = ("scope", "take", "target")
+
+    def __init__(self, scope: Scope, inline: Inline) -> None:
+        self.scope = scope
+        self.take = inline(scope)
+        self.target = next((value for name, value in scope["headers"] if name == TARGET), b"")
+
+
+class KnownFrameHeads(dict[bytes, KnownFrameHead]):
+    """By their bytes: an endpoint sends the same ones again and again. Bounded as the lines of `frames` are."""
+
+    def __init__(self, alike: Scope, inline: Inline) -> None:
+        self._alike = alike
+        self._inline = inline
+
+    def __missing__(self, head: bytes) -> KnownFrameHead:
+        known = KnownFrameHead({**self._alike, "headers": headers_of(head)}, self._inline)
+        if len(head) <= KNOWN_MAX_BYTES:
+            if len(self) == KNOWN_MAX:
+                self.clear()
+            self[head] = known
+        return known
 
 
 class Client(NamedTuple):
@@ -88,7 +119,7 @@ class FramedRequests:
         """`scope`: what all requests of the connection have in common. `gone` is set once the client has left."""
         self._app = app
         self._client = client
-        self._scope = scope
+        self._heads = KnownFrameHeads(scope, app.inline)
         self._leaving = LoopBatch[bytes](lambda frames: client.write(b"".join(frames)))
         self.log = log
         self._frames = FrameReader()
@@ -120,7 +151,7 @@ class FramedRequests:
 
     def _wait(self, frames: Iterator[Frame]) -> None:
         for frame in frames:
-            self._waiting.add(next((value for name, value in frame.headers if name == TARGET), b""), frame)
+            self._waiting.add(self._heads[frame[2]].target, frame)
 
     def _plan_turn(self) -> None:
         """If any request waits: in the event loop's next round, so that other connections have this one."""
@@ -146,30 +177,32 @@ class FramedRequests:
 
     # -- BEGUN ---------------------------------------------------------------------------------------------------------
     def _begin(self, frame: Frame) -> None:
-        scope = {**self._scope, "headers": frame.headers}
+        number, _, head, body = frame
+        known = self._heads[head]
+        scope = {**known.scope}
         try:
-            if self._app.take_inline(scope, frame.body, partial(self._tell, frame.number)):
+            if known.take is not None and known.take(scope, body, partial(self._tell, number)):
                 return
         except Exception:  # the outer edge of a request: it is logged, and is no other's
             self.log.exception("Error in ASGI application")
-            self._tell(frame.number, 500, [], b"Internal Server Error")
+            self._tell(number, 500, [], b"Internal Server Error")
             return
-        task = asyncio.get_running_loop().create_task(self._answer(frame, scope))
+        task = asyncio.get_running_loop().create_task(self._answer(number, body, scope))
         self.answering.add(task)
         task.add_done_callback(self.answering.discard)
 
-    async def _answer(self, frame: Frame, scope: Scope) -> None:
-        exchange = Exchange(frame.body, self._gone)
+    async def _answer(self, number: int, body: bytes, scope: Scope) -> None:
+        exchange = Exchange(body, self._gone)
         try:
             await exchange.answered_by(self._app, scope)
         except asyncio.CancelledError:
-            self._tell(frame.number, 500, [], b"Internal Server Error")
+            self._tell(number, 500, [], b"Internal Server Error")
             raise
         except Exception:  # the outer edge of a request, as above
             self.log.exception("Error in ASGI application")
-            self._tell(frame.number, 500, [], b"Internal Server Error")
+            self._tell(number, 500, [], b"Internal Server Error")
             return
-        self._tell(frame.number, exchange.status, exchange.headers, exchange.body)
+        self._tell(number, exchange.status, exchange.headers, exchange.body)
 
     # -- ANSWERED ------------------------------------------------------------------------------------------------------
     def _tell(self, number: int, status: int, headers: list[Header], body: bytes) -> None:

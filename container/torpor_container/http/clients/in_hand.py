@@ -5,6 +5,7 @@ import asyncio
 from torpor_container.core.client_timeouts import Stage
 from torpor_container.http.clients.asgi_call import AsgiCall
 from torpor_container.http.clients.framed_requests import FramedRequests
+from torpor_container.http.clients.known_heads import KnownHeads
 from torpor_container.http.messages.request_heads import RequestHead
 from torpor_container.http.messages.request_reader import RequestReader
 
@@ -17,8 +18,8 @@ class InHand:
     answered ones. `planned`: more is read in the event loop's next round.
     """
 
-    def __init__(self) -> None:
-        self.reader = RequestReader()
+    def __init__(self, heads: KnownHeads) -> None:
+        self.reader = RequestReader(heads)
         self.requests = 0
         self.inline: RequestHead | None = None
         self.call: AsgiCall | None = None

@@ -25,7 +25,6 @@ class RequestScopes:
         self._state = state
         self._trusted = ends.peer is None or client_of(ends.peer[0]) is None
         self._alike: Scope = {
-            "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "scheme": "https" if self.over_tls else "http",
             "root_path": "",
@@ -35,19 +34,9 @@ class RequestScopes:
         if ends.tls is not None:
             self._alike["extensions"] = {"tls": {"tls_version": TLS_VERSIONS.get(ends.tls)}}
 
-    def of(self, head: RequestHead) -> Scope:
-        """Raises RequestRefused."""
-        raw_path, _, query = head.target.partition(b"?")
-        scope = {
-            **self._alike,
-            "http_version": head.version.decode(),
-            "method": head.method,
-            "path": (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace"),
-            "raw_path": raw_path,
-            "query_string": query,
-            "headers": head.headers,
-            "state": self._state.copy(),
-        }
+    def of(self, head: RequestHead, part: Scope) -> Scope:
+        """The scope of a request. `part` is its head's, by `scope_of`. Raises RequestRefused."""
+        scope = {**self._alike, **part, "state": self._state.copy()}
         if head.forwarded and self._trusted:
             scope["scheme"] = forwarded_scheme(head.headers)
         return scope
@@ -55,4 +44,18 @@ class RequestScopes:
     def of_frames(self, path: bytes) -> Scope:
         """What the scopes of all requests have in common that come as frames."""
         head = RequestHead("POST", path, b"1.1", [], 0, True, False, False)
-        return self.of(head)
+        return self.of(head, scope_of(head))
+
+
+def scope_of(head: RequestHead) -> Scope:
+    """What a scope has from its request's head."""
+    raw_path, _, query = head.target.partition(b"?")
+    return {
+        "type": "http",
+        "http_version": head.version.decode(),
+        "method": head.method,
+        "path": (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace"),
+        "raw_path": raw_path,
+        "query_string": query,
+        "headers": head.headers,
+    }

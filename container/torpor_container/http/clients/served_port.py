@@ -8,7 +8,8 @@ from starlette.types import ASGIApp
 
 from torpor_container.http.clients.connections import Connections
 from torpor_container.http.clients.half_closed import HalfClosedConnections
-from torpor_container.http.exchange import Framed, InlineApp, PartialApp, Tell
+from torpor_container.http.clients.known_heads import KnownHeads
+from torpor_container.http.exchange import Framed, InlineApp, PartialApp
 from torpor_container.http.server import ServerOptions, allowed_connections
 from torpor_container.http.sharing.giving import Giving
 from torpor_container.http.sharing.shared_port import PortBoard
@@ -21,7 +22,7 @@ class ServedPort:
 
     def __init__(self, app: ASGIApp, options: ServerOptions, log: logging.Logger) -> None:
         self.app = app
-        self.take_inline = app.take_inline if isinstance(app, InlineApp) else _never
+        self.heads = KnownHeads(app.inline if isinstance(app, InlineApp) else _never)
         self.framed = app.framed if isinstance(app, Framed) else None
         self.options = options
         self.log = log
@@ -39,5 +40,5 @@ class ServedPort:
         self.half_closed = HalfClosedConnections()
 
 
-def _never(scope: Any, body: bytes, tell: Tell) -> bool:
-    return False
+def _never(scope: Any) -> None:
+    return None

@@ -45,12 +45,13 @@ def date_line() -> bytes:
 
 
 def whole_answer(status: int, headers: list[Header], body: bytes, version: bytes, closes: bool) -> bytes:
-    """An answer in one piece, to any request but a HEAD. Raises BadHeaders."""
+    """An answer in one piece, to any request but a HEAD. Its length is added here. Raises BadHeaders."""
+    length = b"content-length: %d\r\n" % len(body)
     if status in BODILESS:
-        headers, body = without_framing(headers, status), b""
+        headers, length, body = without_framing(headers, status), b"", b""
     lines = valid_lines(headers)
     closing = CLOSE if closes else b""
-    return b"".join((status_line(status, version), lines, SERVER, date_line(), closing, b"\r\n", body))
+    return b"".join((status_line(status, version), lines, length, SERVER, date_line(), closing, b"\r\n", body))
 
 
 def answer_head(status: int, headers: list[Header], version: bytes, closes: bool) -> bytes:

@@ -7,15 +7,28 @@ A request is read in two steps, and nothing behind it is looked at before the ca
 It holds what has come and is not read: how much that may be is for the caller to bound.
 """
 
+from typing import Generic, Protocol, TypeVar
+
 from torpor_container.http.messages.body_framing import ChunkedBody, SizedBody
-from torpor_container.http.messages.request_heads import RequestHead, RequestRefused, check_begun, read_head
+from torpor_container.http.messages.request_heads import RequestHead, RequestRefused, check_begun
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 
-class RequestReader:
+class Heads(Protocol[T_co]):
+    """A mapping that has every head: it reads what it does not know."""
+
+    def __getitem__(self, data: bytes, /) -> T_co: ...
+
+
+class RequestReader(Generic[T]):
     """`unread`: what has come and is not read. `body_whole`: the request in hand is read to its end. `last_head`: the
     bytes of the head that was read last."""
 
-    def __init__(self) -> None:
+    def __init__(self, heads: Heads[T]) -> None:
+        """`heads` has what is made of a head, by its bytes, and raises RequestRefused for one that is none."""
+        self._heads = heads
         self.unread: bytes | bytearray = b""
         self.last_head = b""
         self._searched = 0  # of a head that is not whole
@@ -31,14 +44,14 @@ class RequestReader:
         self.unread += data
 
     # -- HEAD --------------------------------------------------------------------------------------------------------
-    def head(self) -> RequestHead | None:
+    def head(self) -> T | None:
         """The next head, if it is there as a whole. Raises RequestRefused."""
         unread = self.unread
         end = unread.find(b"\r\n\r\n", self._searched) + 4
-        if end <= 4 or unread.startswith(b"\r\n"):
+        if end <= 4 or unread[:2] == b"\r\n":
             return self._begun()
         self.last_head = bytes(unread[:end])
-        head = read_head(self.last_head)
+        head = self._heads[self.last_head]
         if isinstance(unread, bytes):
             self.unread = unread[end:]
         else:
@@ -46,7 +59,7 @@ class RequestReader:
         self._searched, self._skipped = 0, False
         return head
 
-    def _begun(self) -> RequestHead | None:
+    def _begun(self) -> T | None:
         """What is there of a head. RFC 9112, section 2.2: one empty line before it is ignored."""
         if self.unread.startswith(b"\r\n") and not self._skipped:
             self._skipped, self._searched = True, 0

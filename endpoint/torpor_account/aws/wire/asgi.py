@@ -24,6 +24,9 @@ Tell = Callable[[int, Headers, bytes], None]
 TakeInline = Callable[[Scope, bytes, Tell], bool]
 """Takes a request with its body, and calls `Tell` with the answer, before it returns or later. If it returns False it
 has done nothing, and the server sends the request by ASGI."""
+Inline = Callable[[Scope], TakeInline | None]
+"""Finds what takes the requests with this method, path, query and headers; None: they come by ASGI. The server keeps it
+for all such requests, of any client: what depends on more than the head is for `TakeInline` to look at."""
 T = TypeVar("T")
 
 ACCESS = "torpor.access"

@@ -159,10 +159,12 @@ class Sending(Generic[Instance]):
         trail: Trail | None,
         wants_version: bool = False,
         trace: TraceCarrier | None = None,
+        first: Headers | None = None,
     ) -> None:
         """`path` has the places of the containers that the request passes, in their order. Each of them has `limits_s`
         seconds, and `margin_s` more. `given` are the caller's headers. Requests of one `key` meet at one instance. The
-        body stays the caller's, who may empty it once it is sent. A variant of one container has no trail."""
+        body stays the caller's, who may empty it once it is sent. A variant of one container has no trail. `first`:
+        what the first container gets, as the machine of a like request had it in `headers`."""
         self.containers = containers
         self.trail = trail
         self.instance: Instance | None = None
@@ -174,7 +176,11 @@ class Sending(Generic[Instance]):
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s
         self._given, self._target, self._key, self._sent = given, target, key, body
         self._rules, self._wants_version, self._trace = rules, wants_version, trace
-        self._leg(0, None)
+        if first is None:
+            self._leg(0, None)
+        else:
+            self.step, self.container, self.headers, self.body = 0, path[0], first, body
+            self.timeout_s = limits_s[path[0]] + margin_s
 
     @property
     def acted(self) -> bool:
@@ -198,7 +204,8 @@ class Sending(Generic[Instance]):
         if instance is None:
             return HOLD
         if not self._in_use or instance is not self.instance:
-            self.let_go()
+            if self._in_use:
+                self.let_go()
             self.instance, self._in_use = instance, True
             instance.took()
         self._sent_at_s = now_s
@@ -251,7 +258,7 @@ class Sending(Generic[Instance]):
         pool, ready = self._pool, self._pool.ready
         if self.step and self._in_use and self.instance is not None and pool.goes_on(self.instance, self.container):
             return self.instance
-        if not ready or (self._rules.needs_room and not ready.has_room):
+        if not ready.count or (self._rules.needs_room and not ready.has_room):
             return None
         if SESSION_ID in self._given and (holder := holder_in(pool, self._target, self._given[SESSION_ID])) is not None:
             return holder

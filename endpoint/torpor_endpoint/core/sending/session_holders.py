@@ -54,6 +54,7 @@ def note_session(pool: SessionPool[Instance], target: str | None, instance: Inst
         pool.sessions.ended(SessionKey(target, ended))
     if pool.names_holders:
         answer.headers[:] = [_naming(name, value, holder) for name, value in answer.headers]
+        answer.alike = b""
 
 
 def _naming(name: bytes, value: bytes, holder: SessionHolder) -> tuple[bytes, bytes]:

@@ -29,6 +29,8 @@ class PartAnswer(Protocol):
     status: int
     headers: Headers
     chunks: list[bytes]
+    alike: bytes
+    """The lines of its headers but `Server-Timing`; empty if they are unknown, or no longer those of `headers`."""
 
     def header(self, name: bytes) -> bytes | None: ...
 
@@ -60,6 +62,7 @@ class Trail:
         elif self.noted:
             present = {name for name, _ in answer.headers}
             answer.headers.extend([header for header in self.noted if header[0] not in present])
+            answer.alike = b""
 
     def begin_anew(self) -> None:
         """The request begins at its first container again."""
@@ -81,5 +84,9 @@ def steps_of(answer: PartAnswer) -> dict[str, float]:
     header = answer.header(SERVER_TIMING)
     if header is None:
         return {}
-    steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
-    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}
+    steps = {}
+    for part in header.decode("latin-1").split(", "):
+        name, _, took_ms = part.partition(";dur=")
+        if took_ms and name != OVERHEAD:
+            steps[name] = float(took_ms) / 1000
+    return steps

@@ -67,7 +67,7 @@ class AtOnePort:
     def __init__(self, app: WebPages, service_named: Callable[[Scope], str]) -> None:
         self._app = app
         self._service_named = service_named
-        self.take_inline = app.take_inline
+        self.inline = app.inline
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

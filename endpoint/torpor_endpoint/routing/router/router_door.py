@@ -1,6 +1,7 @@
 """The door of a router whose control verifies callers: an ASGI application around the router's gateway."""
 
 import logging
+from functools import partial
 
 from torpor_account.access.door import BODY_LIMIT_BYTES, replayed
 from torpor_account.access.page_callers import READ
@@ -9,7 +10,18 @@ from torpor_account.access.refusals import aws_error
 from torpor_account.access.throttling import Throttle
 from torpor_account.access.verifying import PAGES_SIGNED_AS, Verifier
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
+from torpor_account.aws.wire.asgi import (
+    ACCESS,
+    Disconnected,
+    Receive,
+    Response,
+    Scope,
+    Send,
+    TakeInline,
+    Tell,
+    sent,
+    taken,
+)
 from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_account.core.access.rates import CallKind
 from torpor_account.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
@@ -54,9 +66,13 @@ class RouterDoor:
         """See `Gateway.service_named`."""
         return self._gateway.service_named(scope)
 
-    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `InvocationDoor.take_inline`."""
-        return not self._identities.forbidden and self._invocations.take_inline(scope, body, tell)
+    def inline(self, scope: Scope) -> TakeInline | None:
+        """See `InvocationDoor.inline`."""
+        take = self._invocations.inline(scope)
+        return None if take is None else partial(self._take_inline, take)
+
+    def _take_inline(self, take: TakeInline, scope: Scope, body: bytes, tell: Tell) -> bool:
+        return not self._identities.forbidden and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = in_origin_form(scope)

@@ -102,7 +102,7 @@ class RouterProcess:
         pages = RouterPages(self._name, self._control.url, self._follower, self._roster, self._accounts, self._rates)
         lifespan = Lifespan(self._running, health, pages.app())
         services: Mapping[str, App] = {RUNTIME: runtime, "s3": LazyApp(partial(_no_objects, self._control.url))}
-        gateway = Gateway(services, lifespan, facts.account, ADDRESSES, self._elsewhere, {RUNTIME: runtime.take_inline})
+        gateway = Gateway(services, lifespan, facts.account, ADDRESSES, self._elsewhere, {RUNTIME: runtime.inline})
         guarded = gateway if self._identities is None else self._door(gateway, runtime, self._identities)
         hosts, scheme = (options.host or "0.0.0.0",), "https" if options.tls else "http"
         own = own_hosts(hosts, options.allow_hosts, options.allow_origins, socket.gethostname(), scheme)
@@ -114,7 +114,7 @@ class RouterProcess:
         facts, directory = self._facts, identities.directory
         verifier = Verifier(directory, clocks, facts.account, facts.region, identities.tags.of)
         throttle = Throttle(self._rates)
-        invocations = InvocationDoor(verifier, runtime.take_inline, throttle)
+        invocations = InvocationDoor(verifier, runtime.inline, throttle)
         return RouterDoor(gateway, verifier, invocations, throttle, identities)
 
     async def _elsewhere(self, service: str, operation: str, request: AwsRequest) -> Response:

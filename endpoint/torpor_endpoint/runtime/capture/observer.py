@@ -69,6 +69,10 @@ class CaptureObserver:
         self._add = add
         self._lost = lost
 
+    def may_read(self, route: Route) -> bool:
+        capture = route.pool.variant.capture
+        return capture is not None and capture.enabled
+
     def reads(self, request: Passage) -> bool:
         """Whether the request is sampled. Its instance is asked for the version of the model then."""
         route = request.route

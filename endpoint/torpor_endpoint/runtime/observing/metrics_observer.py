@@ -9,8 +9,9 @@ from torpor_endpoint.core.ledger import COLD_STEPS, is_cold, minute_of
 from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.runtime.errors import FAULTS, RuntimeFault, Situation
+from torpor_endpoint.runtime.observing.answer_heads import HIT, MODEL_CACHE
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency
-from torpor_endpoint.runtime.observing.observers import HIT, MODEL_CACHE, OK, Alike
+from torpor_endpoint.runtime.observing.observers import OK, Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})

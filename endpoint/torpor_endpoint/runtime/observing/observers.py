@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from torpor_account.log_lines import about
-from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
+from torpor_endpoint.runtime.observing.answer_heads import head_of
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 
 T = TypeVar("T")
 
@@ -31,11 +31,7 @@ about as long as one request takes in its instance."""
 WITHIN_S = 0.1
 """No ended request waits longer than that to be passed on."""
 
-MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
-HIT = b"hit"
 OK = 200
-SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT, wire.STREAM))
-"""A request is in no group if its instance's answer has one of these headers."""
 
 
 class Observer(Protocol):
@@ -45,6 +41,10 @@ class Observer(Protocol):
 
 class BodyObserver(Observer, Protocol):
     """An observer that needs the bodies of some requests: `ended` is called for these."""
+
+    def may_read(self, route: Route) -> bool:
+        """Whether it may read requests on this route. Called once for many requests, while the endpoint stays as it
+        is."""
 
     def reads(self, request: Passage) -> bool:
         """Whether this observer reads the bodies. Called once for each request that has a route. If it raises, the
@@ -93,8 +93,14 @@ class Observers:
     def reads_bodies(self, request: Passage) -> bool:
         """Whether an observer reads the request's bodies: they must be kept until its end. Decided once, before the
         request is sent to an instance."""
-        if request.readers is None and request.route is not None:
-            request.readers = [one for one in self._single if _told(one, (request,), one.reads, request)]
+        route, way = request.route, request.way
+        if request.readers is None and route is not None:
+            among = None if way is None else way.readers
+            if among is None:
+                among = [one for one in self._single if _told(one, (request,), one.may_read, route)]
+                if way is not None:
+                    way.readers = among
+            request.readers = among and [one for one in among if _told(one, (request,), one.reads, request)]
         return bool(request.readers)
 
     def forgo(self, request: Passage) -> None:
@@ -165,12 +171,9 @@ def _alike(request: Passage) -> AlikeKey | None:
         return None
     if not COLD_STEPS.isdisjoint(request.steps):
         return None
-    hit: bool | None = None
-    for name, value in served.answer.headers:
-        if name in SINGLE or (name == MODEL_CACHE and value != HIT):
-            return None
-        if name == MODEL_CACHE:
-            hit = True
+    head = head_of(served.answer)
+    if head.alone:
+        return None
     live, variant, pool, target, path = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
-    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended, path
+    return live.name, variant, pool, target, served.instance, served.instances, head.hit, came, ended, path

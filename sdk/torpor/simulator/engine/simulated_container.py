@@ -97,6 +97,7 @@ class SimulatedAnswer:
         self.status = 200
         self.headers: Headers = []
         self.chunks: list[bytes] = []
+        self.alike = b""
 
     def header(self, name: bytes) -> bytes | None:
         return None

@@ -11,11 +11,12 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.container.helpers.read_frames import NamingReader, ReadFrame
 from tests.helpers.waiting import reached, soon
 from torpor_container.http.clients import framed_requests
 from torpor_container.http.clients.framed_requests import TARGET, FramedRequests
-from torpor_container.http.exchange import Tell
-from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, lines, upgrade
+from torpor_container.http.exchange import TakeInline, Tell
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, encoded, lines, upgrade
 
 PATH = "/framed/invocations"
 
@@ -25,7 +26,7 @@ class Client:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self._reader = FrameReader()
+        self._reader = NamingReader()
         connection.sendall(upgrade(PATH))
         assert connection.recv(4096) == UPGRADED
 
@@ -33,9 +34,9 @@ class Client:
         """Frames of these bodies in one piece, numbered from 0."""
         self.connection.sendall(b"".join(encoded(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
 
-    def answers(self, count: int) -> dict[int, Frame]:
+    def answers(self, count: int) -> dict[int, ReadFrame]:
         """So many, by number, in the order in which they came."""
-        found = dict[int, Frame]()
+        found = dict[int, ReadFrame]()
         while len(found) < count:
             data = self.connection.recv(1 << 20)
             assert data, "the connection ended"
@@ -142,6 +143,9 @@ class Slow:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError("it answers at once")
 
+    def inline(self, scope: Scope) -> TakeInline:
+        return self.take_inline
+
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         self.now_s += 0.0004
         self.asked.append(body)
@@ -168,7 +172,7 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
         await reached(lambda: not requests.unanswered)
         assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
         assert len(app.asked) == 23
-        assert len(list(FrameReader().read(b"".join(app.written)))) == 23
+        assert len(list(NamingReader().read(b"".join(app.written)))) == 23
         assert len(app.written) == 8  # answers leave whenever others have the event loop
 
     asyncio.run(story())
@@ -205,7 +209,7 @@ def test_a_write_that_fails_in_one_turn_does_not_end_the_turns_after_it() -> Non
         await reached(lambda: len(app.asked) == 9)
         assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
         assert len(app.asked) == 9
-        assert len(list(FrameReader().read(b"".join(app.written)))) == 3
+        assert len(list(NamingReader().read(b"".join(app.written)))) == 3
 
     asyncio.run(story())
 

@@ -11,7 +11,7 @@ from tests.helpers.waiting import reached
 from torpor_container.http.clients.client_connection import RUNNING_ON_MAX, Connection
 from torpor_container.http.clients.paced_stream import HELD_MAX_BYTES
 from torpor_container.http.clients.served_port import ServedPort
-from torpor_container.http.exchange import Tell
+from torpor_container.http.exchange import TakeInline, Tell
 from torpor_container.http.server import ServerOptions
 
 GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -61,8 +61,11 @@ class App:
         self.may_end = asyncio.Event()
         self.bodies: list[bytes] = []
 
+    def inline(self, scope: Scope) -> TakeInline:
+        return self.take_inline
+
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        tell(200, [(b"content-length", b"0")], b"")
+        tell(200, [], b"")
         return True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

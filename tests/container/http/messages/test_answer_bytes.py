@@ -20,8 +20,9 @@ def lines(answer: bytes) -> list[bytes]:
 
 
 def test_a_whole_answer_has_our_own_headers_behind_the_applications() -> None:
-    told = whole_answer(200, [(b"content-length", b"2")], b"ab", b"1.1", closes=True)
-    expected = [b"HTTP/1.1 200 OK", b"content-length: 2", b"Server: gunicorn/asgi", b"Connection: close", b"", b"ab"]
+    told = whole_answer(200, [(b"x-one", b"1")], b"ab", b"1.1", closes=True)
+    own = [b"content-length: 2", b"Server: gunicorn/asgi", b"Connection: close"]
+    expected = [b"HTTP/1.1 200 OK", b"x-one: 1", *own, b"", b"ab"]
     assert lines(told) == expected
     assert date_line() in told
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.container.helpers.read_heads import ReadHeads
 from torpor_container.http.messages.request_heads import (
     FIELD_MAX_BYTES,
     HEADERS_MAX,
@@ -36,7 +37,7 @@ def line(text: bytes) -> bytes:
 
 def read(data: bytes) -> list[tuple[str, bytes, bytes] | int]:
     """The requests in these bytes, each by method, target and body; the status of a refusal; 0 for a part of one."""
-    reader, found = RequestReader(), list[tuple[str, bytes, bytes] | int]()
+    reader, found = RequestReader(ReadHeads()), list[tuple[str, bytes, bytes] | int]()
     reader.add(data)
     try:
         while reader.unread:
@@ -213,7 +214,7 @@ def test_what_stands_behind_a_body_is_the_next_request_and_nothing_else() -> Non
     ],
 )
 def test_a_connection_is_kept_as_the_request_says(version: bytes, connection: bytes, keeps: bool) -> None:
-    reader = RequestReader()
+    reader = RequestReader(ReadHeads())
     reader.add(head(b"GET /a HTTP/" + version, *([connection] if connection else [])))
     found = reader.head()
     assert found is not None

@@ -6,6 +6,7 @@ import httptools
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.container.helpers.read_heads import ReadHeads
 from torpor_container.http.messages.body_framing import CHUNKS_AT_ONCE
 from torpor_container.http.messages.request_heads import RequestHead, RequestRefused
 from torpor_container.http.messages.request_reader import RequestReader
@@ -24,7 +25,7 @@ class Reading:
         self.refused = 0
         self.ended = False
         self._come = 0
-        self._reader = RequestReader()
+        self._reader = RequestReader(ReadHeads())
         self._head: RequestHead | None = None
         self._body = b""
 
@@ -144,7 +145,7 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
 
 
 def test_many_chunks_are_read_some_at_a_time() -> None:
-    reader = RequestReader()
+    reader = RequestReader(ReadHeads())
     reader.add(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (CHUNKS_AT_ONCE + 1))
     head = reader.head()
     assert head is not None

@@ -83,7 +83,7 @@ class Scene:
         self.identities = FollowedIdentities(self.control, *(callers or roots()), ACCOUNT, time.time)
         clocks = AccessClocks(time.time, time.time)
         verifier = Verifier(self.identities.directory, clocks, ACCOUNT, "us-east-1", lambda arn: {})
-        inline = InvocationDoor(verifier, lambda scope, body, tell: True)
+        inline = InvocationDoor(verifier, lambda scope: lambda scope, body, tell: True)
         gateway = Gateway({"sagemaker-runtime": answering}, answering, ACCOUNT, ADDRESSES)
         self.door = RouterDoor(gateway, verifier, inline, UNLIMITED, self.identities)
 
@@ -110,7 +110,9 @@ class Scene:
         return messages[0]["status"], messages[1]["body"]
 
     def takes_inline(self) -> bool:
-        return self.door.take_inline(scope_of(PATH, "sagemaker"), b"", lambda *_: None)
+        scope = scope_of(PATH, "sagemaker")
+        take = self.door.inline(scope)
+        return take is not None and take(scope, b"", lambda *_: None)
 
 
 def scope_of(path: str, service: str, target: str | None = None) -> Scope:
