@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats.format import SAFE_FILES, Conventions, ServableModel
+from torpor_container.formats.format import SAFE_FILES, Conventions, Mapped, ServableModel
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.sklearn import estimators
-from torpor_container.formats.xgboost import boosters, older_versions
+from torpor_container.formats.sklearn import estimators, estimators_to_trees, flat_estimators
+from torpor_container.formats.xgboost import boosters, flat_conversion, flat_serving, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.import_steps import Step, reach
+from torpor_container.trees.flat_trees import is_wide
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
@@ -32,11 +33,33 @@ def member(path: Path, conventions: Conventions) -> Member:
         native = opened(path, conventions)
     except older_versions.OldModel as old:
         return older_versions.read(path, conventions, str(old))
+    if (found := _booster(native)) is not None:
+        return found
+    raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, which is not a booster of XGBoost")
+
+
+def converted(path: Path, conventions: Conventions) -> bytes:
+    """The file of flat trees of a pickled booster or estimator. Raises NotFlat, and as `load`."""
+    try:
+        native = opened(path, conventions)
+    except older_versions.OldModel as old:
+        return flat_conversion.converted(older_versions.read(path, conventions, str(old)))
+    booster = _booster(native)
+    return estimators_to_trees.converted(native) if booster is None else flat_conversion.converted(booster)
+
+
+def from_trees(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+    """Serve what was pickled from its flat trees: those of estimators alone have wide nodes. Raises UnsoundTrees, and
+    LoadFailed if pickles are not allowed."""
+    check_allowed(path, conventions)
+    serve = flat_estimators.serve if is_wide(file) else flat_serving.serve
+    return serve(file, mapped, conventions)
+
+
+def _booster(native: Any) -> Member | None:
     if is_xgboost_estimator(native):
         return Member(native.get_booster(), native.missing, pickled=True)
-    if is_xgboost_booster(native):
-        return Member(native, pickled=True)
-    raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, which is not a booster of XGBoost")
+    return Member(native, pickled=True) if is_xgboost_booster(native) else None
 
 
 def opened(path: Path, conventions: Conventions) -> Any:
@@ -69,10 +92,8 @@ def _misses_xgboost(error: Exception) -> bool:
 
 def adopt(native: Any, conventions: Conventions) -> ServedModel[Any]:
     """Serve a model object: a booster, an XGBoost estimator, or anything with `predict`. Raises LoadFailed."""
-    if is_xgboost_estimator(native):
-        return boosters.serve(native.get_booster(), conventions, native.missing, pickled=True)
-    if is_xgboost_booster(native):
-        return boosters.serve(native, conventions, pickled=True)
+    if (booster := _booster(native)) is not None:
+        return boosters.serve_members([booster], conventions)
     if not callable(getattr(native, "predict", None)):
         raise LoadFailed(f"an object of type {type(native).__name__} has no predict method")
     return estimators.serve(native, conventions)

@@ -34,7 +34,7 @@ def _boosters(model: Any, boosters: list[Any]) -> None:
 
 
 def _estimator(model: Any, estimator: Any) -> None:
-    prove_estimator(list(estimators._parts(estimator)))
+    prove_estimator(list(estimators.parts_of(estimator)))
     columns = getattr(estimator, "n_features_in_", 1)
     if isinstance(columns, int) and 0 < columns <= COLUMNS_MAX:
         _tried(model.predict, np.zeros((1, columns)))
@@ -51,9 +51,9 @@ def _onnx(model: Any, session: Any) -> None:
     _tried(model.predict, SessionCall(feed, [output.name for output in session.get_outputs()]))
 
 
-def _text(model: Any, trees: Any) -> None:
+def _text(model: Any, native: object) -> None:
     """A text model of LightGBM, whose trees were checked as it was loaded."""
-    _tried(model.predict, np.zeros((1, trees.columns)))
+    _tried(model.predict, np.zeros((1, model.layout.columns)))
 
 
 def _any(model: ServableModel, native: object) -> None:

@@ -23,26 +23,28 @@ class Ordered(NamedTuple):
 
 def breadth_first(left: Integers, right: Integers, sizes: Integers) -> Ordered:
     """Order all trees at once, level by level. The nodes stand tree after tree; children count from their tree's first
-    node, and a leaf's are negative. Raises UnsoundTrees for a path that does not end."""
+    node, and a leaf's are negative.
+
+    A node with several parents, all on one level, is there for each of them, and its children once. Raises UnsoundTrees
+    for a path that does not end, and for parents on different levels: children stand behind all their parents.
+    """
     firsts = np.cumsum(sizes) - sizes
     ids, tree = firsts, np.arange(len(sizes))
-    filled, places = np.zeros(len(sizes), np.int64), np.zeros(len(left), np.int64)
-    levels, trees, seen = list[Integers](), list[Integers](), 0
+    filled, pairs = np.zeros(len(sizes), np.int64), np.zeros(len(left), np.int64)
+    levels, trees, seen = list[Integers](), list[Integers](), np.zeros(len(left), np.bool_)
     while len(ids):
-        seen += len(ids)
-        if seen > len(left):
-            raise UnsoundTrees("a path in a tree does not end")
-        counts = np.bincount(tree, minlength=len(sizes))
-        places[ids] = np.arange(len(ids)) - (np.cumsum(counts) - counts - filled)[tree]
-        filled += counts
+        filled += np.bincount(tree, minlength=len(sizes))
         levels.append(ids)
         trees.append(tree)
-        inner = left[ids] >= 0
-        parents, tree = ids[inner], np.repeat(tree[inner], 2)
+        parents = np.unique(ids[left[ids] >= 0])
+        if seen[parents].any():
+            raise UnsoundTrees("a path in a tree does not end, or a node has parents on different levels")
+        seen[parents] = True
+        tree = np.searchsorted(firsts, parents, side="right") - 1
+        counts = np.bincount(tree, minlength=len(sizes))
+        pairs[parents] = filled[tree] + 2 * (np.arange(len(parents)) - (np.cumsum(counts) - counts)[tree])
+        tree = np.repeat(tree, 2)
         ids = np.stack((left[parents], right[parents]), axis=1).ravel() + firsts[tree]
     order = np.concatenate(levels)
     order = order[np.argsort(np.concatenate(trees), kind="stable")]
-    inner = left[order] >= 0
-    moved = np.zeros(len(order), np.int64)
-    moved[inner] = places[(left[order] + np.repeat(firsts, filled))[inner]]
-    return Ordered(order, moved, filled)
+    return Ordered(order, np.where(left[order] >= 0, pairs[order], 0), filled)

@@ -172,6 +172,13 @@ def read(file: Any) -> tuple[FlatTrees, dict[str, Any]]:
     return model, facts(file)
 
 
+def is_wide(file: Any) -> bool:
+    """Whether the nodes in a file are wide, by its head alone. Raises UnsoundTrees for one that has none."""
+    if len(memoryview(file)) < _HEAD.size:
+        raise UnsoundTrees("the file is not one of flat trees")
+    return bool(_HEAD.unpack_from(file)[2])
+
+
 def facts(file: Any) -> dict[str, Any]:
     """The facts in a file that was read before. Raises UnsoundTrees."""
     size = _HEAD.unpack_from(file)[-1]

@@ -86,17 +86,13 @@ def _with_intervals(linked: LinkedTree, tree: TextTree) -> LinkedTree:
         depth = len(bounds).bit_length()
         search = _search(bounds, depth, linked.left[split], linked.right[split], size)
         search.columns[:] = tree.columns[split]
-        for one, of_tree in zip(_arrays(search), _arrays(linked), strict=True):
+        for one, of_tree in zip(search, linked, strict=True):
             of_tree[split] = one[0]  # the search begins where the split was
-        parts.append(LinkedTree(*(one[1:] for one in _arrays(search))))
+        parts.append(LinkedTree(*(one[1:] for one in search)))
         size += len(search.left) - 1
         if size > NODES_MAX:
             raise UnreadableText(f"a tree has too many categories: it would have more than {NODES_MAX} nodes")
-    return LinkedTree(*map(np.concatenate, zip(*map(_arrays, parts), strict=True)))
-
-
-def _arrays(tree: LinkedTree) -> tuple[Array, ...]:
-    return tree.left, tree.right, tree.columns, tree.flags, tree.values
+    return LinkedTree(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _bounds(categories: Array) -> Array:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 from torpor_container.content import Rows
 from torpor_container.errors import BadInput, LoadFailed, NotAcceptable, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect
+from torpor_container.formats.format import Mapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.trees import walking
+from torpor_container.trees.flat_trees import NotFlat
 
 CONVENTIONS = Conventions()
 
@@ -111,6 +115,41 @@ def test_a_closed_model_holds_nothing_and_its_error_says_unloaded(model: ServedM
     assert model.native is None
     with pytest.raises(PredictionFailed, match="unloaded"):
         model.invoke(Invocation(b"1,2,3,4", "text/csv"))
+
+
+@pytest.mark.skipif(walking.extension() is None, reason="no compiler built the extension")
+def test_flat_trees_answer_the_same_bytes_as_the_framework(
+    name: str, artifact: Callable[..., Path], trained: Trained
+) -> None:
+    known, path = detect(artifact(name))
+    if known.flat is None:
+        pytest.skip("its models are no trees")
+    if ARTIFACTS[name][1] == "pipeline":
+        with pytest.raises(NotFlat, match="do not know the estimator Pipeline"):
+            known.flat.convert(path, CONVENTIONS)
+        return
+    file = known.flat.convert(path, CONVENTIONS)
+    flat, loaded = (
+        known.flat.open(file, Mapped(path, len(file)), path, CONVENTIONS),
+        known.load(path, CONVENTIONS),
+    )
+    rows = csv_of(np.random.default_rng(8).normal(size=(500, COLUMNS)))
+    for accept in ("application/json", "text/csv", "application/x-npy"):
+        answers = [model.invoke(Invocation(rows, "text/csv", accept)) for model in (flat, loaded)]
+        assert answers[0] == answers[1]
+    assert flat.format == loaded.format
+    assert flat.mapped == Mapped(path, len(file))
+
+
+@pytest.mark.skipif(walking.extension() is None, reason="no compiler built the extension")
+@pytest.mark.parametrize("pickled", ["booster.pkl", "model.joblib"])
+def test_flat_trees_of_a_pickle_are_refused_where_pickles_are(pickled: str, artifact: Callable[..., Path]) -> None:
+    known, path = detect(artifact(pickled))
+    assert known.flat is not None
+    file, refusing = known.flat.convert(path, CONVENTIONS), Conventions(pickles=False)
+    for refused in (known.flat.convert, partial(known.flat.open, file, Mapped(path, len(file)))):
+        with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse forbids it"):
+            refused(path, refusing)
 
 
 def test_a_damaged_file_is_a_load_failure_that_names_it(name: str, artifact: Callable[..., Path]) -> None:

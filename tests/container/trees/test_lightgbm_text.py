@@ -106,7 +106,7 @@ def test_trees_with_a_circle_are_refused() -> None:
     circle = tree.left.copy()
     circle[1] = 0
     looped = lightgbm_text.TextTree(tree.leaves, tree.columns, tree.thresholds, tree.decisions, circle, tree.right)
-    with pytest.raises(UnsoundTrees, match="below itself"):
+    with pytest.raises(UnsoundTrees, match="does not end"):
         lightgbm_trees.flat(lightgbm_text.TextModel(6, (), (), 1, "", {}, False, (looped,)))
 
 

@@ -1,7 +1,7 @@
 """Serves scikit-learn estimators, and any other object with `predict`. The estimator decides whether it takes NaN."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -30,11 +30,8 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
     SageMaker's container hands it float32. It gets float64 here, so that the answer is that of `predict` on the
     caller's own numbers. One that takes text, or columns by name, gets a data frame with the names it was fitted with.
     """
-    parts = list(_parts(estimator))
-    for part in parts:
-        if getattr(part, "n_jobs", None) is not None:
-            part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
-        forests.quicken(part)
+    parts = list(parts_of(estimator))
+    settle(parts)
     layout = RowLayout(
         np.float64,
         columns=_columns(estimator),
@@ -54,6 +51,14 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
     )
+
+
+def settle(parts: Iterable[Any]) -> None:
+    """Make the parts of an estimator predict on the calling thread."""
+    for part in parts:
+        if getattr(part, "n_jobs", None) is not None:
+            part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
+        forests.quicken(part)
 
 
 def _columns(estimator: Any) -> int | None:
@@ -109,7 +114,7 @@ def _of_sparse(estimator: Any, matrix: Any, layout: RowLayout) -> Any:
     return estimator.predict(densely(matrix, layout))
 
 
-def _parts(estimator: Any) -> Iterator[Any]:
+def parts_of(estimator: Any) -> Iterator[Any]:
     """The estimator and all estimators inside it, at any depth."""
     seen: set[int] = set()
     waiting = [estimator]

@@ -6,8 +6,8 @@ from zipfile import BadZipFile
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import pickled
-from torpor_container.formats.format import Conventions, Format, ServableModel, named
-from torpor_container.formats.sklearn import estimators
+from torpor_container.formats.format import Conventions, FlatForm, Format, Mapped, ServableModel, named
+from torpor_container.formats.sklearn import estimators, estimators_to_trees, flat_estimators
 
 SKOPS = ".skops"
 
@@ -17,6 +17,18 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     if path.suffix.lower() == SKOPS:
         return estimators.serve(_read_skops(path), conventions)
     return pickled.load(path, conventions)
+
+
+def _converted(path: Path, conventions: Conventions) -> bytes:
+    if path.suffix.lower() == SKOPS:
+        return estimators_to_trees.converted(_read_skops(path))
+    return pickled.converted(path, conventions)
+
+
+def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+    if path.suffix.lower() == SKOPS:
+        return flat_estimators.serve(file, mapped, conventions)
+    return pickled.from_trees(file, mapped, path, conventions)
 
 
 def _read_skops(path: Path) -> Any:
@@ -39,4 +51,5 @@ FORMAT = Format(
     bytes_per_artifact_byte=1.5,
     fixed_bytes=64 * 1024,
     frameworks=("joblib", "sklearn.base", "sklearn.utils"),
+    flat=FlatForm(_converted, _opened),
 )

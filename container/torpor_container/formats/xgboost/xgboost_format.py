@@ -61,15 +61,16 @@ def step(path: Path) -> Step:
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
-    return flat_conversion.converted(member(path, conventions))
+    if _is_pickle(path):
+        return pickled.converted(path, conventions)
+    return flat_conversion.converted(_read(path, conventions))
 
 
 def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
     """Serve a model from its flat trees, if it may be loaded."""
     if _is_pickle(path):
-        pickled.check_allowed(path, conventions)
-    else:
-        _check_allowed(path, _head(path), conventions)
+        return pickled.from_trees(file, mapped, path, conventions)
+    _check_allowed(path, _head(path), conventions)
     return flat_serving.serve(file, mapped, conventions)
 
 
