@@ -23,7 +23,7 @@ class StillAwake(Exception):
 
 
 class Sleepers:
-    """The endpoints of one process, all with one prefix, and the processes below it: worker, zygote, instances."""
+    """The endpoints of one process, all with one prefix, and the processes below it: worker, zygotes, instances."""
 
     def __init__(self, process: ChildEndpoint) -> None:
         self.process = process
@@ -63,21 +63,18 @@ class Sleepers:
         """The endpoint's own processes: gunicorn's arbiter and its worker."""
         return [self.process.pid, *children(self.process.pid)]
 
-    def zygote(self) -> int | None:
-        found = [pid for worker in children(self.process.pid) for pid in children(worker)]
-        return found[0] if found else None
+    def zygotes(self) -> list[int]:
+        return [pid for worker in children(self.process.pid) for pid in children(worker)]
 
     def instances(self) -> list[int]:
-        """The processes that they started, which are all forked by the zygote."""
-        zygote = self.zygote()
-        return children(zygote) if zygote is not None else []
+        """The processes that they started, which are all forked by a zygote."""
+        return [pid for zygote in self.zygotes() for pid in children(zygote)]
 
-    def end_zygote(self) -> None:
-        """Stop the zygote, as its idle time would."""
-        pid = self.zygote()
-        if pid is not None:
+    def end_zygotes(self) -> None:
+        """Stop the zygotes, as their idle time would."""
+        for pid in self.zygotes():
             os.kill(pid, signal.SIGKILL)
-        while self.zygote() is not None:
+        while self.zygotes():
             time.sleep(POLL_S)
 
 

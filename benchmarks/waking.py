@@ -49,7 +49,7 @@ def wakes(sleeping: Sleepers, count: int) -> list[dict[str, Any]]:
 def _wake(sleeping: Sleepers, call: Callable[[], str], zygote: bool) -> Wake:
     sleeping.until_asleep()
     if not zygote:
-        sleeping.end_zygote()
+        sleeping.end_zygotes()
     used_s = scene.cpu_s(scene.tree(sleeping.process.pid))
     began_s = time.perf_counter()
     told = call()
@@ -93,7 +93,7 @@ def at_zero(sleeping: Sleepers, quiet_s: float) -> list[Zero]:
     """With the zygote that the last wake left, and once it is gone."""
     sleeping.until_asleep()
     with_it = _quiet("asleep, zygote there", sleeping, quiet_s)
-    sleeping.end_zygote()
+    sleeping.end_zygotes()
     return [with_it, _quiet("asleep, zygote gone", sleeping, quiet_s)]
 
 
