@@ -95,6 +95,12 @@ def rss_mib(pids: list[int]) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def pss_mib(pids: list[int]) -> float:
+    """The proportional memory: a page that several processes share counts for each by its part."""
+    rows = (Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() for pid in pids)
+    return sum(int(row.split()[1]) for found in rows for row in found if row.startswith("Pss:")) / 1024
+
+
 @contextmanager
 def sleepers() -> Iterator[Sleepers]:
     with ChildEndpoint() as process:

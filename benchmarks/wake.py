@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks.command import command, keep
 from benchmarks.crowds import Crowds, Rush
 from benchmarks.own_answers import make_models
+from benchmarks.restarting import restarts
 from benchmarks.sleeping import BUCKET, Sleepers, sleepers
 from benchmarks.tables import table
 from benchmarks.waking import at_zero, wakes
@@ -23,6 +24,7 @@ class Sizes:
     """How much is measured."""
 
     wakes: int = 30
+    restarts: int = 10
     quiet_s: float = 20.0
     crowd: int = 1000
     models: int = 100
@@ -30,7 +32,7 @@ class Sizes:
     endpoints: tuple[int, ...] = (1, 5, 25, 100)
 
 
-SHORT = Sizes(wakes=3, quiet_s=5.0, crowd=100, models=10, rounds=1, endpoints=(1, 5))
+SHORT = Sizes(wakes=3, restarts=2, quiet_s=5.0, crowd=100, models=10, rounds=1, endpoints=(1, 5))
 
 
 def main() -> None:
@@ -40,6 +42,7 @@ def main() -> None:
     sizes = SHORT if wanted.short else Sizes()
     with sleepers() as scenery:
         results = run(scenery, sizes)
+    results["restart_ms"] = [asdict(row) for row in restarts(sizes.restarts)]
     show(results)
     keep(wanted.results, "wake", results)
 
@@ -73,6 +76,7 @@ def show(results: dict[str, Any]) -> None:
     console.print(f"{results['machine']}")
     for title, name in (
         ("One request to an endpoint that sleeps: ms to the first byte; medians of its steps", "wake_ms"),
+        ("A restart of the endpoint: ms to the first answer of one that sleeps", "restart_ms"),
         ("At zero", "zero"),
         ("Requests that arrive at once: ms to the first byte", "crowd"),
         ("Endpoints that are woken at the same moment: ms to the first byte", "dawn"),

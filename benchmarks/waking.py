@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import scene
 from benchmarks.caller import steps_ms
 from benchmarks.crowds import percentile
-from benchmarks.sleeping import Sleepers, rss_mib
+from benchmarks.sleeping import Sleepers, pss_mib, rss_mib
 
 TARGET = "own-0.tar.gz"
 HEADERS = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": TARGET}
@@ -33,6 +33,7 @@ class Zero:
     processes: int
     cpu_percent: float  # of one core
     rss_mib: float
+    pss_mib: float  # a page that several share counts once
 
 
 def wakes(sleeping: Sleepers, count: int) -> list[dict[str, Any]]:
@@ -101,4 +102,4 @@ def _quiet(what: str, sleeping: Sleepers, quiet_s: float) -> Zero:
     pids = scene.tree(sleeping.process.pid)
     before_s = scene.cpu_s(pids)
     time.sleep(quiet_s)
-    return Zero(what, len(pids), 100 * (scene.cpu_s(pids) - before_s) / quiet_s, rss_mib(pids))
+    return Zero(what, len(pids), 100 * (scene.cpu_s(pids) - before_s) / quiet_s, rss_mib(pids), pss_mib(pids))

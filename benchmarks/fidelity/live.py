@@ -79,13 +79,13 @@ class Endpoint:
     def apart(self) -> None:
         """Give the instances a processor that the endpoint and the caller do not use, where there are two.
 
-        They are forked by the zygote, and inherit it. Without that all share all processors.
+        They are forked by the zygotes, and inherit it. Without that all share all processors.
         """
         own, *rest = sorted(os.sched_getaffinity(0))
         if rest:
             (worker,) = children(self._local.pid)
-            (zygote,) = children(worker)
-            _bind(zygote, own)
+            for zygote in children(worker):
+                _bind(zygote, own)
             for pid in (self._local.pid, worker, os.getpid()):
                 _bind(pid, *rest)
 

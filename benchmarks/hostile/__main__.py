@@ -84,7 +84,7 @@ def places_of(endpoint: Live, folder: Path) -> dict[str, object]:
     (folder / "s3").mkdir()
     (folder / "s3" / "secret").write_text("secret")
     (instance,) = endpoint.instances()
-    socket = endpoint.folder.parents[2] / "run" / "warm"
+    (socket, *_) = (endpoint.folder.parents[2] / "run").glob("w*-*")
     return {"outside": folder, "instance": instance, "zygote": parent(instance), "socket": socket}
 
 

@@ -16,7 +16,7 @@ from benchmarks.soak.truth import Truth
 
 
 class Killer:
-    """Kills an instance now and then, and less often the zygote with everything that it forked."""
+    """Kills an instance now and then, and less often the zygotes with everything that they forked."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage
@@ -27,7 +27,7 @@ class Killer:
         while time.monotonic() < until_s:
             await asyncio.sleep(self._random.uniform(1.0, 6.0))
             if self._random.random() < 0.15:
-                await self._kill(None, [pid for pid in [self._stage.zygote()] if pid is not None])
+                await self._kill(None, self._stage.zygotes())
             else:
                 kind = self._random.choice(KINDS)
                 await self._kill(kind.name, self._stage.instances(kind.name)[:1])

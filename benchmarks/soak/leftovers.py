@@ -19,7 +19,7 @@ class Leftovers:
 
     when: str
     at_s: float
-    processes: int  # besides the endpoint's own two and the zygote
+    processes: int  # besides the endpoint's own two and the zygotes
     descriptors: int  # of the worker
     kinds: dict[str, int]  # of those, but for the databases', of which each of its threads may have one
     sockets: int  # of instances, in the folder for them
@@ -30,12 +30,12 @@ class Leftovers:
 
 
 def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
-    own, zygote = stage.own(), stage.zygote()
+    own = stage.own()
     descriptors = _descriptors(own[-1])
     return Leftovers(
         when,
         at_s,
-        len(set(stage.marked()) - {*own, zygote}),
+        len(set(stage.marked()) - {*own, *stage.zygotes()}),
         descriptors.total(),
         {kind: number for kind, number in descriptors.items() if ".sqlite" not in kind},
         sum(1 for _ in (stage.data_dir / "run").glob("i-*")),

@@ -128,14 +128,12 @@ class Stage:
         """gunicorn's arbiter, and its worker."""
         return [self._process.pid, *children(self._process.pid)]
 
-    def zygote(self) -> int | None:
-        found = [pid for worker in children(self._process.pid) for pid in children(worker)]
-        return found[0] if found else None
+    def zygotes(self) -> list[int]:
+        return [pid for worker in children(self._process.pid) for pid in children(worker)]
 
     def forked(self) -> list[int]:
-        """What the zygote has forked: instances, and the scripts of their models."""
-        zygote = self.zygote()
-        return [pid for pid in children(zygote) if not is_named(pid, TRIAL)] if zygote is not None else []
+        """What the zygotes have forked: instances, and the scripts of their models."""
+        return [pid for zygote in self.zygotes() for pid in children(zygote) if not is_named(pid, TRIAL)]
 
     def instances(self, endpoint: str) -> list[int]:
         """Those whose output goes to a log of this endpoint."""

@@ -40,7 +40,7 @@ class Night:
             await asyncio.to_thread(self._stage.until_quiet, ASLEEP_WITHIN_S)
             await asyncio.sleep(self._random.uniform(0.0, 2 * WARM_IDLE_S))
             self._truth.deeds["nights"] += 1
-            self._truth.deeds["nights without a zygote"] += self._stage.zygote() is None
+            self._truth.deeds["nights without a zygote"] += not self._stage.zygotes()
             self._day.set()
 
 

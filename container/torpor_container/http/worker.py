@@ -81,9 +81,9 @@ class HttpWorker:
 
     def run(self) -> None:
         """Serve until a signal, or until the parent is gone. Raises SystemExit(NOT_STARTED) if the app cannot start."""
-        gc.collect()
         gc.freeze()  # what is here now stays: a collection need not walk all modules for one request's garbage
         gc.set_threshold(YOUNG_MAX)
+        gc.enable()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:  # at its end it cancels what is left
             runner.run(self._serve())
 

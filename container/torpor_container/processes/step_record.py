@@ -1,4 +1,4 @@
-"""Keeps on an instance's disk the step that its models have needed, so that the next instance there begins with it."""
+"""Keeps on an instance's disk the step that its models needed, so that the next instance there begins with it."""
 
 import os
 from contextlib import suppress
@@ -18,17 +18,22 @@ def recorded(disk: Path) -> Step | None:
 
 
 class StepRecord:
-    """The record of one instance, on its disk. It only rises."""
+    """The record of an instance, on its disk: the highest step that its own models needed. Until one is loaded, that of
+    the last instance stands."""
 
     def __init__(self, disk: Path) -> None:
         self._disk = disk
-        self._step = recorded(disk)
+        self._written = recorded(disk)
+        self._needed: Step | None = None
 
     def needed(self, step: Step) -> None:
         """A model has needed this step. Without a disk that takes the record, the next instance learns it again."""
-        if self._step is not None and self._step >= step:
+        if self._needed is not None and self._needed >= step:
             return
-        self._step = step
+        self._needed = step
+        if self._written is step:
+            return
+        self._written = step
         with suppress(OSError):
             new = self._disk / f".{NAME}"
             new.write_text(step.name)

@@ -42,7 +42,7 @@ class Disks:
         return self._variant(slot.endpoint, slot.variant) / f"mapped{_whose(role)}"
 
     def step_of(self, slot: Slot) -> Step | None:
-        """The step of imports that models of the variant have needed on this machine; None if none was loaded."""
+        """The highest step that the variant's models needed in the last life of a slot; None if none was loaded."""
         folders = self._variant(slot.endpoint, slot.variant)
         return max((step for folder in folders.glob("*") if (step := recorded(folder)) is not None), default=None)
 

@@ -111,10 +111,18 @@ def test_threads_that_need_different_steps_at_once_all_get_theirs() -> None:
     assert said(TOGETHER) == [[], Step.WHOLE.name]
 
 
-def test_the_record_of_a_disk_rises_and_lasts(tmp_path: Path) -> None:
+def test_the_record_of_a_disk_is_the_highest_step_that_its_last_instance_needed(tmp_path: Path) -> None:
     assert recorded(tmp_path) is None
-    for step, expected in ((Step.BOOSTERS, Step.BOOSTERS), (Step.BARE, Step.BOOSTERS), (Step.WHOLE, Step.WHOLE)):
-        StepRecord(tmp_path).needed(step)
+    for steps, expected in (
+        ((), None),
+        ((Step.BOOSTERS, Step.BARE), Step.BOOSTERS),
+        ((Step.BARE, Step.WHOLE, Step.BOOSTERS), Step.WHOLE),
+        ((), Step.WHOLE),
+        ((Step.BARE,), Step.BARE),
+    ):
+        record = StepRecord(tmp_path)
+        for step in steps:
+            record.needed(step)
         assert recorded(tmp_path) is expected
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
