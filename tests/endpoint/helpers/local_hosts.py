@@ -14,6 +14,6 @@ def warm_parent(folder: Path, command: tuple[str, ...] = LIGHT) -> WarmParent:
     return WarmParent(folder, partial(OwnedZygote.start, command=command))
 
 
-def local_host(folder: Path, disks: Path, parent: WarmParent | None = None) -> LocalHost:
-    """A host whose sockets are in `folder`, with a light zygote of its own."""
-    return LocalHost(folder, Disks(disks), parent or warm_parent(folder))
+def local_host(folder: Path, disks: Path, parent: WarmParent) -> LocalHost:
+    """A host whose sockets are in `folder`. The test closes it, and then the parent."""
+    return LocalHost(folder, Disks(disks), parent)

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.constant_models import SLEEPER, constant, number_of, sleeper, traffic
 from tests.endpoint.helpers.live_endpoint import MEETING_PLACE, LiveEndpoint, Variant, many, one
-from tests.endpoint.helpers.local_hosts import local_host
+from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.processes import children, gone
 from tests.helpers.waiting import soon
@@ -172,7 +172,8 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
     os.mkfifo(inside)
 
     async def story() -> None:
-        host = local_host(tmp_path / "sockets", tmp_path / "disks")
+        parent = warm_parent(tmp_path / "sockets")
+        host = local_host(tmp_path / "sockets", tmp_path / "disks", parent)
         lives, clock = list[InstanceLife](), asyncio.get_running_loop().time
         pool = InstancePool("slow", variant(), factory(tmp_path, host, lives), SlotNumbers())
         pool.scale(1, "wanted")
@@ -191,6 +192,7 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
             await call
         assert (host.list(), lives[-1].why_stopped) == ((), "its endpoint is deleted")
         await host.close()
+        await parent.close()
 
     asyncio.run(asyncio.wait_for(story(), 60.0))
 
