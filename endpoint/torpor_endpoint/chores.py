@@ -57,7 +57,7 @@ class Chores:
             "sizer": self._sizer.run,
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
-            "zygote": lambda: parts.warm_parent.retire(parts.has_processes, parts.options.warm_idle_s),
+            "zygote": lambda: parts.warm_parent.retire(parts.options.warm_idle_s),
             "alarms": self._watch.run,
             "scaler": self._scaler.run,
             "data capture": parts.router.capturing.run,

@@ -65,7 +65,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes that answer invocations at the same port (`docs/how-to/routers.md`)."),
     Option("--router-ports", "router_ports", None, False, "Have each of the `--routers` listen at a port of its own, after the endpoint's, and not at the endpoint's. With `--no-runtime` they do so anyway."),
     Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
-    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygotes end when no instance has run for this many seconds. A few seconds give up their memory at rest, for wakes that import again.", metavar="SECONDS"),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "A zygote ends when it has had no child for this many seconds. A few seconds give up its memory at rest, for wakes that import again.", metavar="SECONDS"),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts.", metavar="aws"),
     Option("--seed", "seed", int, None, "The seed of the emulated delays, of the draws by the variants' weights, and of the samples of data capture. The same seed gives the same ones."),
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),

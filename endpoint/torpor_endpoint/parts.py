@@ -206,10 +206,6 @@ class Parts:
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 
-    def has_processes(self) -> bool:
-        """Whether an instance or a training job runs as a child of the zygote."""
-        return bool(self.jobs.training_work.writing or self.local_host.list())
-
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""
         return {

@@ -105,7 +105,8 @@ class MappedForms:
             with made.path.open("rb+") as target:
                 limit_bytes = most_bytes(self._trials.budget_bytes, file.disk_bytes)
                 arguments = {"path": str(file.path), "file": str(made.path)}
-                work = Afterwork(file.form.prove, arguments, file.disk_bytes, limit_bytes, [target.fileno()])
+                step = file.format.step(file.path)
+                work = Afterwork(file.form.prove, arguments, file.disk_bytes, limit_bytes, [target.fileno()], step)
                 told = await self._trials.after(work)
             if why := told.get("refused"):
                 raise NotMapped(why)

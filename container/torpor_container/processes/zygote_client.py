@@ -204,6 +204,7 @@ class OwnedZygote(ZygoteClient):
         self._process = process
         self._closed_within_s = closed_within_s
         self._lends_path = lends_path
+        self._children: list[Child] = []
 
     @classmethod
     async def start(
@@ -236,7 +237,14 @@ class OwnedZygote(ZygoteClient):
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         self._resume()
-        return await super().fork(job, descriptors)
+        child = await super().fork(job, descriptors)
+        self._children = [one for one in (*self._children, child) if one.running]
+        return child
+
+    @property
+    def has_children(self) -> bool:
+        """Whether one of the children that were forked here still runs."""
+        return any(child.running for child in self._children)
 
     async def ended(self) -> None:
         """Wait for its end."""

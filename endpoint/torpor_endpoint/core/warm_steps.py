@@ -1,7 +1,6 @@
-"""Decides from which zygote an instance is forked, and which zygotes may end.
+"""Decides from which zygote an instance is forked, and when a zygote ends.
 
-Zygotes differ in the libraries that they have imported (`Step`). A lower one is there sooner and takes less memory; a
-higher one, once it is ready, takes over.
+Zygotes differ in the libraries that they have imported (`Step`). A lower one is there sooner and takes less memory.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,6 +11,8 @@ from torpor_container.settings import BY_FIELD
 
 FOREIGN, PROGRAM, IMAGE = (BY_FIELD[field].variable for field in ("container", "program", "image"))
 SCIKIT_LEARN_IMAGE = "scikit-learn"
+UNUSED_S = 60.0
+"""A new endpoint gets its first models within this time, or gets them later as one that has slept does."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,11 @@ class WantedStep:
 
 @dataclass(frozen=True)
 class WarmZygote:
-    """One that runs. It is ready once its imports are done; `children` counts those that are being forked too."""
+    """One that runs, ready once its imports are done. `unused`: it was started on a guess, and has had no child."""
 
     step: Step
     ready: bool
-    children: int
+    unused: bool = False
 
 
 def wanted(environment: Mapping[str, str], recorded: Step | None) -> WantedStep:
@@ -42,15 +43,18 @@ def wanted(environment: Mapping[str, str], recorded: Step | None) -> WantedStep:
     return WantedStep(Step.BOOSTERS, guessed=True)
 
 
-def source(needed: Step, running: Collection[WarmZygote]) -> Step:
-    """The step of the zygote to fork from: the highest ready one that suffices, or else the lowest that is on its way;
-    if none runs, a new one of the step that is needed. A caller waits for one that is not ready."""
-    enough = [zygote for zygote in running if zygote.step >= needed]
-    ready = [zygote.step for zygote in enough if zygote.ready]
-    return max(ready) if ready else min((zygote.step for zygote in enough), default=needed)
+def source(needs: WantedStep, running: Collection[WarmZygote]) -> Step:
+    """The step of the zygote to fork from: the lowest ready one that suffices, or the highest if the need is a guess;
+    or else the lowest that is on its way, for which the caller waits; if none runs, a new one of the step needed."""
+    enough = [zygote for zygote in running if zygote.step >= needs.step]
+    if ready := [zygote.step for zygote in enough if zygote.ready]:
+        return max(ready) if needs.guessed else min(ready)
+    return min((zygote.step for zygote in enough), default=needs.step)
 
 
-def spare(running: Collection[WarmZygote]) -> frozenset[Step]:
-    """The zygotes that may end: without children, while a higher one is ready."""
-    highest = max((zygote.step for zygote in running if zygote.ready), default=Step.BARE)
-    return frozenset(zygote.step for zygote in running if zygote.step < highest and not zygote.children)
+def rest_s(zygote: WarmZygote, running: Collection[WarmZygote], warm_idle_s: float) -> float:
+    """How long a zygote stays without a child: not at all where a higher one is in use, which takes over."""
+    if zygote.unused:
+        return min(warm_idle_s, UNUSED_S)
+    taken_over = any(other.step > zygote.step and other.ready and not other.unused for other in running)
+    return 0.0 if taken_over else warm_idle_s

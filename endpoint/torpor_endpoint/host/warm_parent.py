@@ -1,4 +1,4 @@
-"""Keeps the zygotes of this machine: they start when a process is wanted, and end when none has run for a while.
+"""Keeps the zygotes of this machine: one starts when a process is wanted, and ends when it has had none for a while.
 
 Instances on this machine and training jobs are their children. `core.warm_steps` decides which zygote forks; this room
 carries it out. The socket of the whole zygote, which has all libraries, is there all the time: a connection to it
@@ -8,19 +8,21 @@ starts that zygote, if it does not run, and waits for it.
 import asyncio
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
 from torpor_container.processes.import_steps import Step
+from torpor_container.processes.process_tree import children
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
-from torpor_endpoint.core.warm_steps import WantedStep, WarmZygote, source, spare
+from torpor_endpoint.core.warm_steps import WantedStep, WarmZygote, rest_s, source
 from torpor_endpoint.host.awaited_socket import AwaitedSocket
 
 RETIRE_PERIOD_S = 5.0
+WHOLE = WantedStep(Step.WHOLE)
 
 
 class StartZygote(Protocol):
@@ -31,15 +33,23 @@ class StartZygote(Protocol):
 
 @dataclass
 class RunningZygote:
-    """One that runs, its children, and whether its imports are done."""
+    """One that runs. `unused`: it was started on a guess, and has had no child yet."""
 
     step: Step
     zygote: OwnedZygote
-    children: int = 0
+    unused: bool
+    idle_since_s: float = field(default_factory=monotonic)
+    forking: int = 0
     ready: bool = False
 
+    def is_busy(self) -> bool:
+        """Whether it forks, or has children, whoever asked for them; or still imports, for which others may wait."""
+        has_children = self.forking > 0 or self.zygote.has_children or bool(children(self.zygote.pid))
+        self.unused &= not has_children
+        return has_children or not self.ready
+
     def seen(self) -> WarmZygote:
-        return WarmZygote(self.step, self.ready, self.children)
+        return WarmZygote(self.step, self.ready, self.unused)
 
 
 class WarmParent:
@@ -59,38 +69,34 @@ class WarmParent:
         Raises OSError, ValueError.
         """
         try:
-            child = await self._fork(job, descriptors, wanted.step)
+            child = await self._fork(job, descriptors, wanted)
         except ConnectionError:  # the zygote was killed a moment ago, and another one takes its place
-            child = await self._fork(job, descriptors, wanted.step)
+            child = await self._fork(job, descriptors, wanted)
         if wanted.guessed:
-            self._keep(self._find(Step.WHOLE))
+            self._keep(self._find(WantedStep(Step.WHOLE, guessed=True)))
         return child
 
     async def zygote(self) -> ZygoteClient:
         """The whole zygote, for other processes that must end with the endpoint."""
-        return (await self._find(Step.WHOLE)).zygote
+        return (await self._find(WHOLE)).zygote
 
-    async def retire(
-        self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
-        """Watch the zygotes for ever, and end them after `idle_s` without any process: then only the endpoint runs.
-
-        `busy` says whether one has children that others forked.
-        """
-        idle_since_s = monotonic()
+    async def retire(self, idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Watch the zygotes for ever, and end each after `idle_s` without any child: at last only the endpoint runs."""
         while True:
             await pause(min(idle_s, RETIRE_PERIOD_S))
-            if busy() or self._has_children():
-                idle_since_s = monotonic()
-            elif self._running and monotonic() - idle_since_s >= idle_s:
-                await self._end(lambda: () if self._has_children() else tuple(self._running))
+            for running in tuple(self._running.values()):
+                if running.is_busy():
+                    running.idle_since_s = monotonic()
+                elif monotonic() - running.idle_since_s >= rest_s(running.seen(), self._seen(), idle_s):
+                    await self._end(running, unless_busy=True)
 
-    def _has_children(self) -> bool:
-        return any(running.children for running in self._running.values())
+    def _seen(self) -> list[WarmZygote]:
+        return [running.seen() for running in self._running.values()]
 
     async def close(self) -> None:
         """End the zygotes and their children."""
-        await self._end(lambda: tuple(self._running))
+        for running in tuple(self._running.values()):
+            await self._end(running)
         while self._tasks:
             tasks = tuple(self._tasks)
             for task in tasks:
@@ -99,37 +105,28 @@ class WarmParent:
         self._whole_socket.close()
 
     # -- forks -----------------------------------------------------------------------------------------------------
-    async def _fork(self, job: Job, descriptors: Sequence[int], needed: Step) -> Child:
-        running = await self._find(needed)
+    async def _fork(self, job: Job, descriptors: Sequence[int], needs: WantedStep) -> Child:
+        running = await self._find(needs)
         sockets = {"TORPOR_WARM_PARENT": running.zygote.path, "TORPOR_WHOLE_PARENT": self._whole_socket.path}
         environment = {**job.environment, **{name: str(path) for name, path in sockets.items()}}
-        child = None
-        running.children += 1
+        running.forking += 1
         try:
-            child = await running.zygote.fork(replace(job, environment=environment), descriptors)
+            return await running.zygote.fork(replace(job, environment=environment), descriptors)
         except ConnectionError:
-            await self._end(lambda: (running.step,) if self._running.get(running.step) is running else ())
+            await self._end(running)
             raise
         finally:
-            self._keep(self._let_go(running, child))
-        return child
-
-    async def _let_go(self, running: RunningZygote, child: Child | None) -> None:
-        """Wait for the end of a child, if it was forked: it may have been the last one of its zygote."""
-        if child is not None:
-            await child.wait()
-        running.children -= 1
-        await self._end_spare()
+            running.forking -= 1
 
     # -- starts and ends -------------------------------------------------------------------------------------------
-    async def _find(self, needed: Step) -> RunningZygote:
+    async def _find(self, needs: WantedStep) -> RunningZygote:
         """The zygote to fork from, which may still import. Each but the whole one has a socket of its own, so that an
         old socket is never reused."""
         async with self._changing:
             self._running = {step: one for step, one in self._running.items() if one.zygote.running}
-            step = source(needed, [one.seen() for one in self._running.values()])
+            step = source(needs, self._seen())
             if step not in self._running:
-                self._running[step] = RunningZygote(step, await self._started(step))
+                self._running[step] = RunningZygote(step, await self._started(step), unused=needs.guessed)
                 self._keep(self._follow(self._running[step]))
             return self._running[step]
 
@@ -152,7 +149,7 @@ class WarmParent:
     def _await_asking(self) -> None:
         """Start the whole zygote for the first that connects, unless it runs and takes connections itself."""
         if Step.WHOLE not in self._running:
-            self._whole_socket.await_one(lambda: self._keep(self._find(Step.WHOLE)))
+            self._whole_socket.await_one(lambda: self._keep(self._find(WHOLE)))
 
     async def _follow(self, running: RunningZygote) -> None:
         """Wait until the zygote is ready, and then for its end."""
@@ -161,7 +158,6 @@ class WarmParent:
         try:
             await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
             running.ready = ready.done() and ready.exception() is None
-            await self._end_spare()
             await ended
         finally:
             ready.cancel()
@@ -175,14 +171,12 @@ class WarmParent:
                 else:
                     self._refuse()
 
-    async def _end_spare(self) -> None:
-        await self._end(lambda: spare([one.seen() for one in self._running.values()]))
-
-    async def _end(self, leaving: Callable[[], Iterable[Step]]) -> None:
-        """End the zygotes of these steps with their children. Others start when they are wanted."""
+    async def _end(self, running: RunningZygote, unless_busy: bool = False) -> None:
+        """End a zygote with its children. Another one starts when it is wanted."""
         async with self._changing:
-            for step in leaving():
-                await self._running.pop(step).zygote.close()
+            if self._running.get(running.step) is running and not (unless_busy and running.is_busy()):
+                del self._running[running.step]
+                await running.zygote.close()
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run this in the background."""

@@ -1,4 +1,4 @@
-"""From which zygote an instance is forked, and which zygotes may end."""
+"""From which zygote an instance is forked, and how long a zygote stays without a child."""
 
 from collections.abc import Collection
 
@@ -7,53 +7,50 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.processes.import_steps import Step
-from torpor_endpoint.core.warm_steps import WantedStep, WarmZygote, source, spare, wanted
+from torpor_endpoint.core.warm_steps import UNUSED_S, WantedStep, WarmZygote, rest_s, source, wanted
 
 RUNNING = st.builds(
     lambda rows: [WarmZygote(step, *row) for step, row in rows.items()],
-    st.dictionaries(st.sampled_from(Step), st.tuples(st.booleans(), st.integers(0, 2))),
+    st.dictionaries(st.sampled_from(Step), st.tuples(st.booleans(), st.booleans())),
 )
-STEPS = st.sampled_from(Step)
+NEEDS = st.builds(WantedStep, st.sampled_from(Step), st.booleans())
+SECONDS = st.floats(0.0, 1000.0)
 
 
-@given(STEPS, RUNNING)
-def test_a_zygote_is_chosen_that_has_what_is_needed(needed: Step, running: Collection[WarmZygote]) -> None:
-    assert source(needed, running) >= needed
+@given(NEEDS, RUNNING)
+def test_a_zygote_is_chosen_that_has_what_is_needed(needs: WantedStep, running: Collection[WarmZygote]) -> None:
+    assert source(needs, running) >= needs.step
 
 
-@given(STEPS, RUNNING)
-def test_nobody_waits_for_imports_while_a_ready_zygote_suffices(needed: Step, running: Collection[WarmZygote]) -> None:
-    ready = [zygote.step for zygote in running if zygote.ready and zygote.step >= needed]
-    if ready:
-        assert source(needed, running) == max(ready)
-
-
-@given(STEPS, RUNNING)
-def test_another_zygote_starts_only_where_none_suffices(needed: Step, running: Collection[WarmZygote]) -> None:
-    runs = {zygote.step for zygote in running}
-    assert (source(needed, running) in runs) == any(step >= needed for step in runs)
-
-
-@given(RUNNING)
-def test_only_a_zygote_without_children_ends_and_one_takes_its_place(running: Collection[WarmZygote]) -> None:
-    left = {zygote.step: zygote for zygote in running if zygote.step not in spare(running)}
-    for zygote in running:
-        if zygote.step in spare(running):
-            assert zygote.children == 0
-            assert any(other.ready and step > zygote.step for step, other in left.items())
-
-
-@given(STEPS, RUNNING)
-def test_what_may_end_is_not_what_the_next_instance_is_forked_from(
-    needed: Step, running: Collection[WarmZygote]
+@given(NEEDS, RUNNING)
+def test_nobody_waits_for_imports_while_a_ready_zygote_suffices(
+    needs: WantedStep, running: Collection[WarmZygote]
 ) -> None:
-    assert source(needed, running) not in spare(running)
+    ready = [zygote.step for zygote in running if zygote.ready and zygote.step >= needs.step]
+    if ready:
+        assert source(needs, running) == (max(ready) if needs.guessed else min(ready))
 
 
-@given(RUNNING)
-def test_once_the_spare_have_ended_no_more_may(running: Collection[WarmZygote]) -> None:
-    left = [zygote for zygote in running if zygote.step not in spare(running)]
-    assert spare(left) == frozenset()
+@given(NEEDS, RUNNING)
+def test_another_zygote_starts_only_where_none_suffices(needs: WantedStep, running: Collection[WarmZygote]) -> None:
+    runs = {zygote.step for zygote in running}
+    assert (source(needs, running) in runs) == any(step >= needs.step for step in runs)
+
+
+@given(RUNNING, SECONDS)
+def test_a_zygote_without_children_ends_at_once_only_where_one_in_use_takes_over(
+    running: Collection[WarmZygote], idle_s: float
+) -> None:
+    for zygote in running:
+        higher = [one for one in running if one.step > zygote.step and one.ready and not one.unused]
+        expected = min(idle_s, UNUSED_S) if zygote.unused else 0.0 if higher else idle_s
+        assert rest_s(zygote, running, idle_s) == expected
+
+
+@given(RUNNING.filter(bool), SECONDS)
+def test_the_highest_zygote_is_never_taken_over(running: Collection[WarmZygote], idle_s: float) -> None:
+    highest = max(running, key=lambda zygote: zygote.step)
+    assert rest_s(highest, running, idle_s) >= min(idle_s, UNUSED_S)
 
 
 @pytest.mark.parametrize(

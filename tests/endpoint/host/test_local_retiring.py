@@ -8,10 +8,16 @@ import pytest
 
 from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.helpers.waiting import reached
-from torpor_container.processes.zygote_client import OwnedZygote
+from torpor_container.processes.zygote_client import Job, OwnedZygote
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 
-BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = {}, "gc:collect"; z.main(str)'
+BARE = """
+import time
+from torpor_container.processes import zygote
+rest = lambda *_: time.sleep(600)
+zygote.PRELOAD, zygote.PREPARE = {}, "gc:collect"
+zygote.main(str)
+"""
 """A zygote with nothing imported: it comes and goes in no time."""
 COMMAND = (sys.executable, "-c", BARE)
 
@@ -27,7 +33,7 @@ def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, t
         host = local_host(tmp_path / "r", tmp_path / "disks", parent)
         first = await parent.zygote()
         assert isinstance(first, OwnedZygote)
-        retiring = asyncio.create_task(parent.retire(lambda: bool(host.list()), 0.0))
+        retiring = asyncio.create_task(parent.retire(0.02))
         await reached(lambda: not first.running)
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -46,11 +52,13 @@ def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
     async def story() -> None:
         parent = warm_parent(tmp_path, COMMAND)
         first = await parent.zygote()
+        child = await first.fork(Job("__main__:rest"))
         looks: asyncio.Queue[float] = asyncio.Queue(1)
-        retiring = asyncio.create_task(parent.retire(lambda: True, 0.0, looks.put))
+        retiring = asyncio.create_task(parent.retire(0.0, looks.put))
         for _ in range(3):
             await looks.get()
         assert await parent.zygote() is first
+        assert child.running
         retiring.cancel()
         await parent.close()
 

@@ -19,7 +19,7 @@ from tests.helpers.processes import children, gone
 from tests.helpers.waiting import reached
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import parent as parent_of
-from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
+from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
 from torpor_endpoint.core.warm_steps import WantedStep
 from torpor_endpoint.host.warm_parent import WarmParent
 
@@ -30,7 +30,7 @@ def libraries(step):
     if step.name == "WHOLE" and pathlib.Path({gate!r}).read_text() == "broken":
         os._exit(1)
 def rest(arguments, descriptors):
-    print(os.environ["TORPOR_WHOLE_PARENT"], flush=True)
+    print(os.environ.get("TORPOR_WHOLE_PARENT", ""), flush=True)
     os.read(descriptors[0], 1)
 zygote.PRELOAD, zygote.PREPARE = {{}}, "gc:collect"
 zygote.main(libraries)
@@ -91,25 +91,39 @@ async def logged(here: Ground) -> None:
     await reached(lambda: (here.folder / "log").exists() and here.folder.joinpath("log").read_text(), look_s=0.01)
 
 
-def test_the_whole_zygote_starts_behind_a_guess_and_takes_over_once_it_is_ready(tmp_path: Path) -> None:
+def test_the_whole_zygote_starts_behind_a_guess_and_takes_over_once_it_is_needed(tmp_path: Path) -> None:
     async def story(here: Ground) -> None:
-        children = [await here.fork(GUESSED), await here.fork(BOOSTERS)]
-        low = parent_of(children[0].pid)
-        assert parent_of(children[1].pid) == low  # the whole one still imports
-        await here.open()
-
-        async def from_the_whole() -> bool:
-            children.append(await here.fork(BOOSTERS))
-            return parent_of(children[-1].pid) != low
-
-        await reached(from_the_whole, look_s=0.01)
-        last = children.pop()
-        assert all(child.running for child in children)  # they live on with their own zygote
-        for child in children:
-            child.kill()
+        first = await here.fork(GUESSED)
+        low = parent_of(first.pid)
         assert low is not None
+        assert parent_of((await here.fork(BOOSTERS)).pid) == low  # the whole one still imports
+        await here.open()
+        whole = await here.fork(WHOLE)
+        high = parent_of(whole.pid)
+        assert high != low
+        assert parent_of((await here.fork(BOOSTERS)).pid) == low  # which has enough, and stays while it has children
+        assert parent_of((await here.fork(GUESSED)).pid) == high  # which has enough for anything
+        retiring = asyncio.create_task(here.parent.retire(0.02))
+        for pid in children(low):
+            os.kill(pid, signal.SIGKILL)
         assert await asyncio.to_thread(gone, low)
-        assert last.running
+        assert parent_of((await here.fork(BOOSTERS)).pid) == high
+        assert whole.running
+        retiring.cancel()
+
+    run(tmp_path, story)
+
+
+def test_a_guess_that_nothing_comes_of_ends_while_instances_run(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        child = await here.fork(GUESSED)
+        await here.open()
+        whole = await here.parent.zygote()
+        assert isinstance(whole, OwnedZygote)
+        retiring = asyncio.create_task(here.parent.retire(0.02))
+        assert await asyncio.to_thread(gone, whole.pid)
+        assert child.running
+        retiring.cancel()
 
     run(tmp_path, story)
 
@@ -121,7 +135,7 @@ def test_what_needs_all_waits_for_the_whole_zygote_and_what_does_not_goes_on(tmp
         await here.open()
         whole = await waiting
         other = await here.fork(BOOSTERS)
-        assert parent_of(whole.pid) == parent_of(other.pid)  # it was ready, and one zygote is enough
+        assert parent_of(whole.pid) == parent_of(other.pid)  # it is ready, and one zygote is enough
 
     run(tmp_path, story)
 
@@ -177,7 +191,7 @@ def test_zygotes_end_together_once_nothing_has_run_for_a_while_and_come_back(tmp
     async def story(here: Ground) -> None:
         first = await here.fork(BOOSTERS)
         low = parent_of(first.pid)
-        retiring = asyncio.create_task(here.parent.retire(lambda: False, 0.0))
+        retiring = asyncio.create_task(here.parent.retire(0.02))
         first.kill()
         assert low is not None
         assert await asyncio.to_thread(gone, low)

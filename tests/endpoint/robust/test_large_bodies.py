@@ -7,9 +7,9 @@ import numpy as np
 import xgboost
 
 from benchmarks.memory import peak_growth
+from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, put
-from tests.helpers.processes import descendants
 
 MIB = 1024 * 1024
 CELL = "0.12345678901234567"
@@ -30,7 +30,7 @@ def test_six_mebibytes_are_answered_whole_and_held_but_once_by_each_process(tmp_
         put(live.folder("large"), {"good.json": booster()})
         live.deploy("Large", Variant(many("large")))
         live.invoke("Large", ROW, TargetModel="good.json")
-        with peak_growth(lambda: descendants(live.pid)) as grown:
+        with peak_growth(lambda: [*live.worker_pids(), *endpoint_pages.forked(live)]) as grown:
             answers = [live.invoke("Large", body, TargetModel="good.json", Accept="application/json") for _ in range(3)]
 
     for answer in answers:
