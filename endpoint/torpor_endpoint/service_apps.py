@@ -145,7 +145,8 @@ class ServiceApps:
             if parts.account.directory is None
             else IdentityPublisher(parts.account.database, parts.account.directory.owner)
         )
-        taker = AccountTaker(parts.ledger, parts.meters)
+        denials = parts.account.denials
+        taker = AccountTaker(parts.ledger, parts.meters, *([] if denials is None else [denials.keep]))
         return PagesForRouters(
             facts,
             parts.serving,

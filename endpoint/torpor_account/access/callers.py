@@ -1,7 +1,9 @@
 """Composes what knows callers: who signed, who is logged in, how often each may call, and the door around a gateway."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -42,7 +44,7 @@ class Callers:
         self.login = LoginFace(sessions, self.verifier, look, time.monotonic)
         self.throttle = Throttle(account.rates)
         self._pages = PageCallers(self.login, self.verifier, further)
-        self._denied = DenialNotes(denials)
+        self._denied = DenialNotes(partial(asyncio.to_thread, denials.add))
 
     def door(
         self,

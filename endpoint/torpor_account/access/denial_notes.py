@@ -1,13 +1,12 @@
 """Notes what is denied, under the id that its caller sees, in the log of denials and in the audit log."""
 
-import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from torpor_account.aws.wire.asgi import Message, Send
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.core.access.needs import CallerAccess
 from torpor_account.log_lines import about
-from torpor_account.storage.denial_log import DenialLog
 
 REQUEST_IDS = (b"x-amzn-requestid", b"x-amz-request-id")
 
@@ -15,10 +14,11 @@ audit = logging.getLogger("torpor_endpoint.audit")
 
 
 class DenialNotes:
-    """Every answer to a verified caller passes it, but for invocations that are allowed without a task."""
+    """Every answer to a verified caller passes it, but for invocations that are allowed without a task. `keep` gets a
+    denial and the id of its request."""
 
-    def __init__(self, kept: DenialLog) -> None:
-        self._kept = kept
+    def __init__(self, keep: Callable[[Denial, str], Awaitable[None]]) -> None:
+        self._keep = keep
 
     def noting(self, callers: list[CallerAccess], send: Send) -> Send:
         """A `send` that notes what was denied to these callers as the answer begins, if the answer refuses."""
@@ -29,7 +29,7 @@ class DenialNotes:
                     request_id = _request_id(message.get("headers", ()))
                     fields = about(caller=denied.caller, request_id=request_id)
                     audit.info("denied: %s: %s", denied.message, denied.why, extra=fields)
-                    await asyncio.to_thread(self._kept.add, denied, request_id)
+                    await self._keep(denied, request_id)
             await send(message)
 
         return noting

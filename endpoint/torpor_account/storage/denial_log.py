@@ -8,7 +8,7 @@ import json
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -38,17 +38,20 @@ class DenialLog:
             self._latest += _read(line)
 
     def add(self, denied: Denial, request_id: str) -> None:
-        """Keep a denial under the id that its caller sees."""
-        kept = replace(denied, request_id=request_id, at_s=self._clock())
+        """Keep a denial of now under the id that its caller sees."""
+        self.keep([replace(denied, request_id=request_id, at_s=self._clock())])
+
+    def keep(self, denials: Sequence[Denial]) -> None:
+        """Keep denials that have their ids and times. For any thread."""
         with self._turn:
-            self._latest.append(kept)
+            self._latest += denials
             try:
-                if self._lines >= 2 * (self._latest.maxlen or 1):
+                if self._lines + len(denials) > 2 * (self._latest.maxlen or 1):
                     self._write(self._latest, os.O_TRUNC)
                     self._lines = len(self._latest)
                 else:
-                    self._write([kept], os.O_APPEND)
-                    self._lines += 1
+                    self._write(denials, os.O_APPEND)
+                    self._lines += len(denials)
             except OSError as error:
                 log.warning("a denial is kept in memory only: %s", error)
 
@@ -68,7 +71,7 @@ class DenialLog:
             log.warning("the denials of earlier cannot be read: %s", error)
             return []
 
-    def _write(self, denials: "list[Denial] | deque[Denial]", how: int) -> None:
+    def _write(self, denials: Iterable[Denial], how: int) -> None:
         text = "".join(f"{json.dumps(written(one), separators=(',', ':'))}\n" for one in denials)
         with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | how, MODE), "w") as file:
             file.write(text)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import Request, urlopen
 
 import pytest
 from botocore.auth import S3SigV4Auth, SigV4Auth
@@ -18,6 +19,7 @@ from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.helpers.shared_ports import all_accept, connections, held
+from tests.helpers.waiting import soon
 
 JSON = {"content-type": "application/x-amz-json-1.1"}
 VOLATILE = re.compile(
@@ -181,6 +183,29 @@ def test_a_connection_may_carry_calls_of_every_kind(live: LiveEndpoint, tenant: 
                 response.read()
                 statuses.append(response.status)
     assert statuses == [200] * len(kinds)
+
+
+def test_a_denial_is_explained_whichever_process_has_denied(live: LiveEndpoint, tenant: Credentials) -> None:
+    for place in (0, 1):
+        with held(live, place) as (connection,):
+            connection.sendall(request(live, tenant, REQUESTS["a model that policies deny"]))
+            with HTTPResponse(connection, method="POST") as response:
+                response.begin()
+                number = response.headers["x-amzn-requestid"]
+                response.read()
+        assert soon(lambda number=number: len(denials(live, number)) == 1, within_s=60)
+        (denied,) = denials(live, number)
+        assert (denied["action"], denied["caller"].rpartition("/")[2]) == ("sagemaker:InvokeEndpoint", "tenant")
+
+
+def denials(live: LiveEndpoint, request_id: str) -> list[dict[str, Any]]:
+    """What the page of denials has of a request."""
+    asked = Asked("GET", f"/_torpor/denials?id={request_id}", signed="torpor")
+    said = AWSRequest(asked.method, f"{live.url}{asked.path}")
+    SigV4Auth(Credentials(*live.keys), "torpor", REGION).add_auth(said)
+    with urlopen(Request(said.url, headers=dict(said.headers.items())), timeout=60) as answer:
+        found: list[dict[str, Any]] = json.load(answer)["denials"]
+    return found
 
 
 @pytest.mark.thorough

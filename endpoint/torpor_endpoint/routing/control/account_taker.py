@@ -1,9 +1,11 @@
-"""Takes the rows of routers into the control's ledger and metrics, each batch once."""
+"""Takes the rows of routers into the control's ledger, its metrics and its log of denials, each batch once."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.runtime.composed_router import RouterMeters
@@ -34,11 +36,18 @@ class ReportedLedger(LedgerWriter, Protocol):
 
 
 class AccountTaker:
-    """Counts the rows of routers in the ledger and in the metrics, each batch once."""
+    """Counts the rows of routers in the ledger and in the metrics, each batch once. `keep_denials` may block."""
 
-    def __init__(self, ledger: ReportedLedger, meters: RouterMeters) -> None:
+    def __init__(
+        self,
+        ledger: ReportedLedger,
+        meters: RouterMeters,
+        keep_denials: Callable[[Sequence[Denial]], None] = lambda _: None,
+    ) -> None:
         self._ledger = ledger
         self._meters = meters
+        self._keep_denials = keep_denials
+        self._denied: list[Denial] = []
         self._metered: dict[str, int] = {}  # by router: the last batch that the metrics have
         self._skipped: set[str] = set()  # the kinds of which a row could not be read
         self._in_ledger: Mapping[str, Counter] = {
@@ -54,6 +63,7 @@ class AccountTaker:
             "cold_start": lambda one, two, *row: meters.of(one, two).add_cold_start(*row),
             "container": lambda one, two, *row: meters.of(one, two).add_container(*row),
             "stream": lambda one, two, *row: meters.of(one, two).add_stream(*row),
+            "denied": lambda row: self._denied.append(read(Denial, row)),
         }
 
     def take(self, router: str, batch: Mapping[str, Any]) -> int:
@@ -77,6 +87,12 @@ class AccountTaker:
             self._ledger.batched(router, number)
         self._metered[router] = max(number, self._metered.get(router, 0))
         return number
+
+    async def write_denied(self) -> None:
+        """Keep what was denied in the batches that were taken."""
+        denied, self._denied = self._denied, []
+        if denied:
+            await asyncio.to_thread(self._keep_denials, denied)
 
     def _count(self, router: str, row: Any, counters: Mapping[str, Counter]) -> None:
         """Count a row by the counter of its kind. One of another kind was counted before."""

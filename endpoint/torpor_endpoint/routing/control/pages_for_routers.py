@@ -153,6 +153,7 @@ class PagesForRouters:
             self.accounts.take(router, batch)
         except (KeyError, TypeError, ValueError) as error:
             raise _unread(error) from error
+        await self.accounts.write_denied()
         await self.ledger.flush()
 
     def _pool(self, endpoint: str, variant: str) -> InstancePool | None:

@@ -2,7 +2,11 @@
 
 import logging
 from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 
+from torpor_account.core.access.explaining.denial import Denial
+from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch, Row
 from torpor_endpoint.runtime.observing.meter import AlikeRequests
@@ -52,6 +56,18 @@ class PendingAccounts:
         """The control has the batch of this number."""
         if self._batch is not None and self._batch.number <= number:
             self._batch = None
+
+
+class DenialRows:
+    """Keeps what is denied here for the control, which shows all denials. `clock` gives epoch seconds."""
+
+    def __init__(self, accounts: PendingAccounts, clock: Callable[[], float]) -> None:
+        self._accounts = accounts
+        self._clock = clock
+
+    async def keep(self, denied: Denial, request_id: str) -> None:
+        """See `DenialNotes`."""
+        self._accounts.add("denied", written(replace(denied, request_id=request_id, at_s=self._clock())))
 
 
 class LedgerRows:

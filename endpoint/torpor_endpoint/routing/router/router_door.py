@@ -1,8 +1,8 @@
 """The door of a router whose control verifies callers: an ASGI application around the router's gateway."""
 
-import logging
 from functools import partial
 
+from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.door import BODY_LIMIT_BYTES, replayed
 from torpor_account.access.page_callers import READ
 from torpor_account.access.problems import NotAuthentic, Problem, nobody_signed
@@ -25,14 +25,10 @@ from torpor_account.aws.wire.asgi import (
 from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_account.core.access.rates import CallKind
 from torpor_account.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
-from torpor_account.log_lines import about
 from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of
 from torpor_endpoint.access.invocations import refuse as refuse_invocation
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.services.service_register import RUNTIME
-
-audit = logging.getLogger("torpor_endpoint.audit")
-
 
 ADMITS_NOBODY = "This router admits nobody: its control does not let it know who may call. The router's log says why."
 ADMITTED = {RUNTIME: (SIGNED_AS, CallKind.INVOCATIONS), OWN_PAGES: (PAGES_SIGNED_AS, CallKind.PAGES)}
@@ -44,8 +40,8 @@ READING = AccessNeed((READ,), "*")
 class RouterDoor:
     """Lets those in who may call by `identities`, as long as the control lets the router follow these.
 
-    It is no `AccessDoor`: that one has logins, passwords, uploads, a log of denials and S3, of which a router has
-    none, and it refuses who calls another service unsigned, whom a router sends to the control.
+    It is no `AccessDoor`: that one has logins, passwords, uploads and S3, of which a router has none, and it refuses
+    who calls another service unsigned, whom a router sends to the control.
     """
 
     def __init__(
@@ -55,12 +51,14 @@ class RouterDoor:
         invocations: InvocationDoor,
         throttle: Throttle,
         identities: FollowedIdentities,
+        denied: DenialNotes,
     ) -> None:
         self._gateway = gateway
         self._verifier = verifier
         self._invocations = invocations
         self._throttle = throttle
         self._identities = identities
+        self._denied = denied
 
     def service_named(self, scope: Scope) -> str:
         """See `Gateway.service_named`."""
@@ -84,13 +82,12 @@ class RouterDoor:
         try:
             body = await taken(scope, receive, BODY_LIMIT_BYTES)
             access = await self._caller(scope, body, signed_as)
+            send = self._denied.noting([access], send)
             self._throttle.count(kind, access.principal)
             access.check((invocation_of(scope, access) if service == RUNTIME else READING,))
         except Disconnected:
             return
         except (NotAuthentic, AccessRefused, AwsError) as refused:
-            if isinstance(refused, AccessRefused):
-                audit.info("denied: %s", refused.message, extra=about(caller=access.principal.arn))
             await _refuse(service, refused, scope, send)
             return
         await self._gateway.serve(service, {**scope, ACCESS: access}, replayed(body, receive), send)

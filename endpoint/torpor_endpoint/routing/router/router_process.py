@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from secrets import token_hex
 
+from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.throttling import Throttle
 from torpor_account.access.verifying import AccessClocks, Verifier
 from torpor_account.aws.calls import Unanswered
@@ -29,7 +30,7 @@ from torpor_endpoint.routing.router.followed_identities import FollowedIdentitie
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.forwarding import AtOnePort, ForwardedAsync
 from torpor_endpoint.routing.router.options import RouterOptions
-from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.router.pending_accounts import DenialRows, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.reporting import Reporting
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.routing.router.router_page import RouterPages
@@ -115,7 +116,8 @@ class RouterProcess:
         verifier = Verifier(directory, clocks, facts.account, facts.region, identities.tags.of)
         throttle = Throttle(self._rates)
         invocations = InvocationDoor(verifier, runtime.inline, throttle)
-        return RouterDoor(gateway, verifier, invocations, throttle, identities)
+        denied = DenialNotes(DenialRows(self._accounts, time.time).keep)
+        return RouterDoor(gateway, verifier, invocations, throttle, identities, denied)
 
     async def _elsewhere(self, service: str, operation: str, request: AwsRequest) -> Response:
         """An `Otherwise`: no other service is here."""

@@ -11,6 +11,7 @@ import pytest
 
 from tests.account.helpers.in_memory_iam import ACCOUNT, database, iam_over
 from tests.account.helpers.signed_requests import KEY, SECRET, signed
+from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.throttling import UNLIMITED
 from torpor_account.access.verifying import AccessClocks, Verifier
 from torpor_account.aws.wire.asgi import Message, Receive, Response, Scope, Send, sent
@@ -21,6 +22,7 @@ from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
+from torpor_endpoint.routing.router.pending_accounts import DenialRows, PendingAccounts
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.services.service_register import ADDRESSES
 
@@ -85,7 +87,9 @@ class Scene:
         verifier = Verifier(self.identities.directory, clocks, ACCOUNT, "us-east-1", lambda arn: {})
         inline = InvocationDoor(verifier, lambda scope: lambda scope, body, tell: True)
         gateway = Gateway({"sagemaker-runtime": answering}, answering, ACCOUNT, ADDRESSES)
-        self.door = RouterDoor(gateway, verifier, inline, UNLIMITED, self.identities)
+        self.accounts = PendingAccounts()
+        denied = DenialNotes(DenialRows(self.accounts, lambda: 7.0).keep)
+        self.door = RouterDoor(gateway, verifier, inline, UNLIMITED, self.identities, denied)
 
     async def asks(self, *answers: Callable[[], Awaitable[Answer]]) -> None:
         """Follow until the control has given these answers."""
@@ -165,6 +169,12 @@ def test_who_has_no_right_is_refused_in_the_form_of_what_it_called_and_noted(cap
     assert [text.split(" is not authorized to perform: ")[1].split()[0] for text in noted] == [
         "sagemaker:InvokeEndpoint",
         "torpor:ReadPages",
+    ]
+    batch = scene.accounts.batch()
+    assert batch is not None
+    assert [(kind, row["action"], row["at_s"]) for kind, row in batch.rows] == [
+        ("denied", "sagemaker:InvokeEndpoint", 7.0),
+        ("denied", "torpor:ReadPages", 7.0),
     ]
 
 
