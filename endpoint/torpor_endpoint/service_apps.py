@@ -123,6 +123,7 @@ class ServiceApps:
         return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _router_pages(self) -> "Sequence[Route]":
+        from torpor_container.http.sharing.shared_port import PortBoard
         from torpor_endpoint.routing.control.account_taker import AccountTaker
         from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
         from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
@@ -158,6 +159,7 @@ class ServiceApps:
             self.runtime,
             identities,
             lent,
+            None if options.shared is None else PortBoard(options.shared),
         ).routes()
 
     def _denial_pages(self) -> "DenialPages | None":

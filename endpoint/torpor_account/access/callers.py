@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from torpor_account.access.resource_tags import known_tags
 from torpor_account.access.throttling import Throttle
 from torpor_account.access.verifying import AccessClocks, Verifier
 from torpor_account.aws.wire.asgi import App, Inline
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.gateway import Gateway
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.storage.denial_log import DenialLog
@@ -44,7 +44,11 @@ class Callers:
         self.login = LoginFace(sessions, self.verifier, look, time.monotonic)
         self.throttle = Throttle(account.rates)
         self._pages = PageCallers(self.login, self.verifier, further)
-        self._denied = DenialNotes(partial(asyncio.to_thread, denials.add))
+        self._denials = denials
+        self._denied = DenialNotes(self._keep_denial)
+
+    async def _keep_denial(self, denied: Denial, request_id: str) -> None:
+        await asyncio.to_thread(self._denials.add, denied, request_id)
 
     def door(
         self,

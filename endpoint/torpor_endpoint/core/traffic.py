@@ -57,6 +57,7 @@ class Traffic:
         self.held = 0
         self.held_bytes = 0
         self.invocations = 0  # since the start; it only grows
+        self.invocations_elsewhere = 0  # of those: at other routers
         self.last_s = -inf  # when the last request came or ended
         self._since_s: float | None = None  # before the first request: when `idle_s` was first called
         self.gaps: deque[float] = deque(maxlen=GAPS_MAX)  # seconds without a request; the keep-alive takes them out
@@ -87,7 +88,9 @@ class Traffic:
         self.in_flight += after.in_flight - before.in_flight
         self.elsewhere += after.in_flight - before.in_flight
         self.held += after.held - before.held
-        self.invocations += max(0, after.invocations - before.invocations)
+        more = max(0, after.invocations - before.invocations)
+        self.invocations += more
+        self.invocations_elsewhere += more
         self.last_s = max(self.last_s, now_s if after.in_flight else last_s)
 
     def left(self, before: TrafficReport, now_s: float) -> None:

@@ -30,6 +30,7 @@ class PageName(StrEnum):
     CLOCK = "clock"
     FAULTS = "faults"
     DENIALS = "denials"
+    ROUTERS = "routers"
     OWN = "own"
 
 

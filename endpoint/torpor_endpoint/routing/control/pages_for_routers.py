@@ -1,4 +1,4 @@
-"""The pages that routers call at their control below `/_torpor/routers/`."""
+"""The pages that routers call at their control below `/_torpor/routers/`, and the page that shows what each routes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -12,8 +12,9 @@ from starlette.routing import Route
 
 from torpor_account.aws.wire.asgi import App
 from torpor_account.iam.execution.refused import RoleRefused
+from torpor_container.http.sharing.shared_port import PortBoard
 from torpor_container.typed_json import UnreadableRecord, read, written
-from torpor_endpoint.core.pages import Json, RouterPage
+from torpor_endpoint.core.pages import Json, PageName, RouterPage
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.ledger.row_collecting import Ledger
@@ -46,6 +47,8 @@ class PagesForRouters:
     """None where nobody is verified."""
     role_keys: Callable[[str, str], RoleKeys] | None
     """Credentials of an endpoint's role. It raises RoleRefused; None where roles are names only."""
+    port_board: PortBoard | None = None
+    """None where no router answers at the control's port."""
 
     def routes(self) -> list[Route]:
         pages: dict[RouterPage, tuple[str, Callable[[Request], object]]] = {
@@ -58,7 +61,18 @@ class PagesForRouters:
             RouterPage.IDENTITIES: ("POST", self.who_may_call),
             RouterPage.ROLE_KEYS: ("POST", self.keys_of_a_role),
         }
-        return [Route(f"/_torpor/{page.value}", answer, methods=[method]) for page, (method, answer) in pages.items()]
+        shown = Route(f"/_torpor/{PageName.ROUTERS.value}", self.shown)
+        return [
+            shown,
+            *(Route(f"/_torpor/{page.value}", answer, methods=[method]) for page, (method, answer) in pages.items()),
+        ]
+
+    async def shown(self, request: Request) -> Response:
+        """The calls of each process, and the connections of each at the port that they share, the control's first."""
+        board = self.port_board
+        return JSONResponse(
+            self.board.shares_of_calls() | {"connections": [] if board is None else board.connections()}
+        )
 
     async def hello(self, request: Request) -> Response:
         """What a router must know before it begins."""

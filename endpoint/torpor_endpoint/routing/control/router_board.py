@@ -1,10 +1,11 @@
 """The control's side of reports: which routers there are, what they use, and their share of each variant's traffic."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from torpor_account.core.access.rates import CallKind, CallRates
+from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.routing.shares import ShareHolder, grant
 from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
@@ -78,6 +79,17 @@ class RouterBoard:
                 pool.traffic.left(counted, now_s)
         self._look_again()
         return self._granted(report)
+
+    def shares_of_calls(self) -> Json:
+        """What the control and each router have of the calls to the endpoints' present pools, in flight and since each
+        began."""
+        pools = [pool.traffic for live in self._roster() for pool in live.pools.values()]
+        here = _calls([(one.in_flight - one.elsewhere, one.invocations - one.invocations_elsewhere) for one in pools])
+        routers = {
+            name: _calls([(report.in_flight, report.invocations) for _, report in known.traffic.values()])
+            for name, known in self._known.items()
+        }
+        return {"control": here, "routers": routers}
 
     def left(self, router: str) -> None:
         """The router has stopped."""
@@ -180,6 +192,10 @@ def _shared(
     share = min(grant(limit, router, holders), limit if grows else max(said.most, part))
     holders[router] = holders[router]._replace(granted=share)
     return share
+
+
+def _calls(counted: Sequence[tuple[int, int]]) -> Json:
+    return {"in_flight": sum(one for one, _ in counted), "invocations": sum(one for _, one in counted)}
 
 
 def _may_use(applied: TableVersion | None, last: TableVersion) -> bool:
