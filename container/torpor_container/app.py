@@ -29,13 +29,13 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
-from torpor_container.formats.onnx import ONNX
 from torpor_container.http.contract_routes import Routes
 from torpor_container.http.control_means import ControlMeans
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.mapped.mapped_folder import MappedFolder
 from torpor_container.mapped.mapped_forms import MappedForms
+from torpor_container.mapped.ways import ways_of
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
@@ -235,7 +235,7 @@ class InstanceProcess:
     def _make_forms(self, trials: Trials) -> MappedForms:
         settings = self._settings
         folder = Path(settings.mapped_folder or Path(settings.base_dir) / "mapped")
-        return MappedForms(MappedFolder(folder, settings.disk_bytes), trials, {ONNX: settings.onnx_weights})
+        return MappedForms(MappedFolder(folder, settings.disk_bytes), trials, ways_of(settings))
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings

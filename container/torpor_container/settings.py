@@ -221,6 +221,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_MAPPED_FOLDER", "mapped_folder", str, "", "The folder of the files that instances map, which those of one variant on one machine share. It has as much room as TORPOR_DISK_MIB again. Empty: `mapped` in SAGEMAKER_BASE_DIR. The endpoint sets it."),
     Setting("TORPOR_VERDICTS_FOLDER", "verdicts_folder", str, "", "The folder of the verdicts of trials, which all instances of one machine share. Empty: `verdicts` in SAGEMAKER_BASE_DIR. The endpoint sets it."),
     Setting("TORPOR_ONNX_WEIGHTS", "onnx_weights", _one_of("auto", "shared", "private"), "auto", "Whose the weights of an ONNX model are. `shared`: a file that all instances of the variant on one machine map (`docs/explanation/residency.md`). `private`: each instance has a copy, as ONNX Runtime makes it. `auto`: shared until the model is hot, then private if there is room. Models with less than 256 KiB of weights are always private."),
+    Setting("TORPOR_TREES", "trees", _one_of("auto", "library", "flat"), "auto", "What answers for models of trees (XGBoost, scikit-learn). `auto`: their library, until flat trees of the model are made and proved to answer alike (`docs/explanation/flat-trees.md`). `library`: always their library. `flat`: as `auto`, and the first answer waits for the flat trees. A model that flat trees do not cover stays with its library, as do all where Torpor was installed without a C compiler."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of threads that predict."),
     Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),
     Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "The most requests for one model that are predicted together. It holds for models whose answers stay the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 if the prediction needs no thread, else 1."),
@@ -302,6 +303,7 @@ class Settings:
     mapped_folder: str
     verdicts_folder: str
     onnx_weights: str
+    trees: str
     vcpu: int
     model_concurrency: int | None
     batch_size: int | None

@@ -43,6 +43,10 @@ class ServableModel(Protocol):
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
         """One prediction for all, if the model is `rowwise`. Each has its own reply, or the error of `invoke`."""
 
+    def give_way(self, other: Any) -> None:
+        """Another form of the model, of the same class, answers from now on. It frees what this one holds: a call that
+        is in progress predicts with the other one."""
+
     def close(self) -> None: ...
 
 
@@ -118,17 +122,10 @@ class MappedForm:
     already. Raises NotMapped."""
     until_hot: bool = False
     """Whether a model that is called often does better in its framework's own form."""
-
-
-@dataclass(frozen=True)
-class FlatForm:
-    """How a format makes one array of a model of trees, which instances map, and serves it without its framework."""
-
-    convert: Callable[[Path, Conventions], bytes]
-    """The file of a model, proved to answer as the framework does. Raises NotFlat, and as `load`."""
-    open: Callable[[Any, Mapped, Path, Conventions], ServableModel]
-    """Serves a model from the bytes of the file that it maps, without its framework. The path is the model's own file.
-    Raises UnsoundTrees, and LoadFailed where the conventions do not allow such a model."""
+    alone: bool = False
+    """Whether `open` needs none of the format's frameworks."""
+    private_bytes: int | None = None
+    """The memory that a model takes beside the file; None if it is to be measured."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +142,6 @@ class Format:
     """The memory that a model is expected to take until one is measured. The built-in numbers were measured."""
     frameworks: tuple[str, ...] = ()
     """Modules that `load` imports. They are imported before a load is measured, since they belong to the instance."""
-    flat: FlatForm | None = None
-    """None where its models are no trees."""
     mapped: MappedForm | None = None
     by_malloc: bool = False
     """Whether all memory of a model comes from malloc, as with a framework in C++."""

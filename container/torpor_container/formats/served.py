@@ -114,11 +114,21 @@ class ServedModel(Generic[Inputs]):
         except ContainerError as error:
             return error
 
+    def give_way(self, other: "ServedModel[Inputs]") -> None:
+        last: list[Any] = [self.native, self.predict]
+        self.refusals = (*self.refusals, *other.refusals)
+        self.native, self.predict = None, lambda inputs: other.predict(inputs)  # as long as that one has not left too
+        self.freed(last.clear)
+
     def close(self) -> None:
         """Free the framework's object, even if this one is still referenced."""
-        last: list[Any] = [self.native, self.predict]
-        self.native, self.predict = None, _closed
+        last: list[Any] = [self.native, self.predict, self.read, self.layout]
+        self.native, self.predict, self.read, self.layout = None, _closed, _unread, None
         self.freed(last.clear)
+
+
+def _unread(call: Invocation) -> NoReturn:
+    raise PredictionFailed.because(RuntimeError("the model was unloaded"))
 
 
 def _closed(inputs: object) -> NoReturn:

@@ -20,8 +20,8 @@ from torpor_container.trials.trial_process import Afterwork, Trials
 
 log = logging.getLogger(__name__)
 
-PRIVATE, SHARED, AUTO = "private", "shared", "auto"
-"""Each instance has its own copy; all map one; all map one until it is hot."""
+PRIVATE, SHARED, AUTO, FIRST = "private", "shared", "auto", "first"
+"""Each instance has its own copy; all map one; all map one until it is hot; all map one, and no answer comes before."""
 REFUSED = "refused"
 """Ends the name of the file that says why a version has no mapped form."""
 
@@ -33,7 +33,8 @@ class ModelFile:
     format: Format
     path: Path
     content: str
-    """Tells the artifact's content from any other: the same content has the same form, whatever its key."""
+    """Tells the artifact's content and the software that reads it from any other, whatever its key in S3
+    (`verdicts.key_of`)."""
     disk_bytes: int
 
     @property
@@ -56,9 +57,15 @@ class MappedForms:
         self._ways = ways
         self._failed: set[str] = set()
 
-    def wanted(self, known: Format) -> bool:
-        """Whether models of the format are to be mapped."""
-        return known.mapped is not None and self._ways.get(known.name, PRIVATE) != PRIVATE
+    def wanted(self, file: ModelFile) -> bool:
+        """Whether the model is to be mapped."""
+        known = file.format
+        is_mapped = known.mapped is not None and self._ways.get(known.name, PRIVATE) != PRIVATE
+        return is_mapped and file.disk_bytes >= file.form.least_bytes
+
+    def comes_first(self, known: Format) -> bool:
+        """Whether a model of the format is mapped before its first answer."""
+        return known.mapped is not None and self._ways.get(known.name) == FIRST
 
     def leaves_when_hot(self, known: Format) -> bool:
         """Whether a model that is called often leaves its mapped form."""
@@ -66,7 +73,7 @@ class MappedForms:
 
     def has(self, file: ModelFile) -> bool:
         """Whether the model is to be mapped, and its form is there. Blocks."""
-        return self.wanted(file.format) and self._folder.has(file.name)
+        return self.wanted(file) and self._folder.has(file.name)
 
     def close(self) -> None:
         self._folder.close()
@@ -83,15 +90,19 @@ class MappedForms:
         self._folder.forget(file.name)
 
     async def made(self, file: ModelFile) -> MappedFile | None:
-        """Make the form, unless another instance has; None if the model has none, which is then known."""
-        if file.name in self._failed or await asyncio.to_thread(self._is_refused, file):
+        """Make the form, unless another instance has; None if that fails now. Raises NotMapped with the reason if the
+        model has none, which is then known."""
+        if file.name in self._failed:
             return None
+        if why := await asyncio.to_thread(self._why_refused, file):
+            raise NotMapped(why)
         if (held := await asyncio.to_thread(self.take, file)) is not None:
             return held
         try:
             return await self._make(file)
         except NotMapped as why:
             await asyncio.to_thread(self._refuse, file, str(why))
+            raise
         except (LoadFailed, DiskFull, OSError) as error:  # the next instance may have better luck
             log.info("%s has no mapped form now: %s", file.path.name, error)
             self._failed.add(file.name)
@@ -133,15 +144,17 @@ class MappedForms:
             unless_begun.pop_all()
         return made
 
-    def _is_refused(self, file: ModelFile) -> bool:
+    def _why_refused(self, file: ModelFile) -> str:
+        """Why the model has no form; empty where nobody has found out."""
         held = self._folder.take(f"{file.name}.{REFUSED}")
-        if held is not None:
+        if held is None:
+            return ""
+        try:
+            return held.path.read_text()
+        finally:
             held.release()
-            self._failed.add(file.name)
-        return held is not None
 
     def _refuse(self, file: ModelFile, why: str) -> None:
         log.info("%s has no mapped form: %s", file.path.name, why)
-        self._failed.add(file.name)
         with suppress(OSError, DiskFull):
             self._folder.put(f"{file.name}.{REFUSED}", lambda target: target.write(why.encode())).release()

@@ -170,14 +170,14 @@ class BuiltInLoader:
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
         found = Recognised(placed, known, path, disk_bytes, step, tried, mapped)
-        predicted = self._sizing.predict(*found.sized_as, disk_bytes)
+        predicted = self._in_process.predicted_bytes(found)
         load: Load = partial(self._load, replace(found, predicted_bytes=predicted))
         if self._quarantine is not None and tried is not None:
             passed = self._quarantine.passed(tried, load)
-            if self._in_process.is_ready_for(known, step):
+            if self._in_process.is_ready_for(found):
                 load = await passed
             else:
-                load, _ = await asyncio.gather(passed, self._in_process.prepare(known, step))
+                load, _ = await asyncio.gather(passed, self._in_process.prepare(found))
         return Found(predicted, load)
 
     async def _identified(self, placed: Placed) -> "Identified":
@@ -211,7 +211,7 @@ class BuiltInLoader:
         if placed.pardoned:
             self._verdicts.pardon(key)
         tried = Version(candidate, key, True, self._verdicts.read(key))
-        mapped = self._forms is not None and self._forms.has(ModelFile(known, path, placed.content, disk_bytes))
+        mapped = self._forms is not None and self._forms.has(ModelFile(known, path, key, disk_bytes))
         return Identified(known, path, disk_bytes, step, tried, mapped)
 
     def _no_scripts(self) -> str:
@@ -248,7 +248,7 @@ class BuiltInLoader:
         began_s = self._clock()
         loaded = await (self._start_script(found) if found.format.name == SCRIPT else self._in_process.load(found))
         self._runners.add(loaded.runner)
-        self._steps.needed(found.step)
+        self._steps.needed(found.needs[0])
         return replace(loaded, took_s=self._clock() - began_s)
 
     async def _start_script(self, found: Recognised) -> Loaded:

@@ -135,10 +135,15 @@ class InProcess:
         yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
     def change(self, model: ServableModel, released: Callable[[], None] = lambda: None) -> Callable[[], None]:
-        """Predict with another form of the model from now on. The calls that are in progress end on the former one,
-        which lives as long as they do. The function that is returned releases the rest of it."""
-        former, self._model, self._released = self._released, model, released
-        return former
+        """Predict with another form of the model from now on. The function that is returned frees the former one."""
+        former, released_former = self._model, self._released
+        self._model, self._released = model, released
+
+        def free() -> None:
+            former.give_way(model)
+            released_former()
+
+        return free
 
     async def close(self) -> Effort:
         _, effort = await asyncio.to_thread(measured, self._close)

@@ -89,6 +89,9 @@ class _Watched:
         finally:
             self.suspects.leave(at)
 
+    def give_way(self, other: "_Watched") -> None:
+        self.model.give_way(other.model)
+
     def close(self) -> None:
         self.model.close()
 

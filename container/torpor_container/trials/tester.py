@@ -5,7 +5,7 @@ import json
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,12 +80,14 @@ class Tester(asyncio.Protocol):
         """A process that is ready, for work that needs this step. Raises LoadFailed."""
         whole = step is Step.WHOLE
         ours, theirs = socket.socketpair()
-        with theirs, ExitStack() as unfinished:
+        async with AsyncExitStack() as unfinished:
             unfinished.enter_context(ours)
+            unfinished.enter_context(theirs)
             try:
                 child = await zygote.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT], whole)
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
+            unfinished.push_async_callback(child.wait)
             unfinished.callback(child.kill)
             theirs.close()
             ours.setblocking(False)

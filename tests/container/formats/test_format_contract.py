@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 from torpor_container.content import Rows
 from torpor_container.errors import BadInput, LoadFailed, NotAcceptable, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect
-from torpor_container.formats.format import Mapped
+from torpor_container.formats.format import Mapped, MappedForm
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.trees import walking
-from torpor_container.trees.flat_trees import NotFlat
 
 CONVENTIONS = Conventions()
 
@@ -119,37 +118,44 @@ def test_a_closed_model_holds_nothing_and_its_error_says_unloaded(model: ServedM
 
 @pytest.mark.skipif(walking.extension() is None, reason="no compiler built the extension")
 def test_flat_trees_answer_the_same_bytes_as_the_framework(
-    name: str, artifact: Callable[..., Path], trained: Trained
+    name: str, artifact: Callable[..., Path], trained: Trained, tmp_path: Path
 ) -> None:
     known, path = detect(artifact(name))
-    if known.flat is None:
+    if known.mapped is None or not known.mapped.alone:
         pytest.skip("its models are no trees")
+    told, mapped = written_flat(known.mapped, path, tmp_path)
     if ARTIFACTS[name][1] == "pipeline":
-        with pytest.raises(NotFlat, match="do not know the estimator Pipeline"):
-            known.flat.convert(path, CONVENTIONS)
+        assert told == {"refused": "flat trees do not know the estimator Pipeline"}
         return
-    file = known.flat.convert(path, CONVENTIONS)
-    flat, loaded = (
-        known.flat.open(file, Mapped(path, len(file)), path, CONVENTIONS),
-        known.load(path, CONVENTIONS),
-    )
+    flat, loaded = known.mapped.open(path, mapped, CONVENTIONS), known.load(path, CONVENTIONS)
     rows = csv_of(np.random.default_rng(8).normal(size=(500, COLUMNS)))
     for accept in ("application/json", "text/csv", "application/x-npy"):
         answers = [model.invoke(Invocation(rows, "text/csv", accept)) for model in (flat, loaded)]
         assert answers[0] == answers[1]
     assert flat.format == loaded.format
-    assert flat.mapped == Mapped(path, len(file))
+    assert flat.mapped == mapped
 
 
 @pytest.mark.skipif(walking.extension() is None, reason="no compiler built the extension")
 @pytest.mark.parametrize("pickled", ["booster.pkl", "model.joblib"])
-def test_flat_trees_of_a_pickle_are_refused_where_pickles_are(pickled: str, artifact: Callable[..., Path]) -> None:
+def test_flat_trees_of_a_pickle_are_refused_where_pickles_are(
+    pickled: str, artifact: Callable[..., Path], tmp_path: Path
+) -> None:
     known, path = detect(artifact(pickled))
-    assert known.flat is not None
-    file, refusing = known.flat.convert(path, CONVENTIONS), Conventions(pickles=False)
-    for refused in (known.flat.convert, partial(known.flat.open, file, Mapped(path, len(file)))):
-        with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse forbids it"):
-            refused(path, refusing)
+    assert known.mapped is not None
+    _, mapped = written_flat(known.mapped, path, tmp_path)
+    known.mapped.open(path, mapped, CONVENTIONS)
+    with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse forbids it"):
+        known.mapped.open(path, mapped, Conventions(pickles=False))
+
+
+def written_flat(form: MappedForm, path: Path, folder: Path) -> tuple[dict[str, str], Mapped]:
+    """What the form's proof says, and its file."""
+    module, _, function = form.prove.partition(":")
+    file = folder / "trees"
+    with file.open("wb") as target:
+        told = getattr(import_module(module), function)({"path": str(path)}, [target.fileno()])
+    return told, Mapped(file, file.stat().st_size)
 
 
 def test_a_damaged_file_is_a_load_failure_that_names_it(name: str, artifact: Callable[..., Path]) -> None:

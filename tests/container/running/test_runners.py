@@ -45,6 +45,8 @@ class Model:
             raise ValueError
         return Reply(b"", "")
 
+    def give_way(self, other: object) -> None: ...
+
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
         self.companies.append([invocation.body for invocation in invocations])
         if b"broken" in self.companies[-1]:

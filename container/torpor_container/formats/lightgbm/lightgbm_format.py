@@ -16,9 +16,9 @@ from torpor_container.content import RowLayout, decode
 from torpor_container.content.column_names import numbered
 from torpor_container.content.reading.categories import Categories
 from torpor_container.errors import LoadFailed
-from torpor_container.formats import contents
+from torpor_container.formats import contents, flat_forms
 from torpor_container.formats.flat_rows import summed
-from torpor_container.formats.format import Conventions, FlatForm, Format, Mapped, ServableModel, named
+from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn import lightgbm_columns
 from torpor_container.processes.import_steps import Step
@@ -55,7 +55,10 @@ def _converted(path: Path, conventions: Conventions) -> bytes:
     return flat_trees.written(trees, written(facts))
 
 
-def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+write_flat = flat_forms.writing(_converted)
+
+
+def _open_flat(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
     trees, told = flat_trees.read(file)
 
     @cache
@@ -124,6 +127,6 @@ FORMAT = Format(
     load,
     bytes_per_artifact_byte=0.4,
     fixed_bytes=64 * 1024,
-    flat=FlatForm(_converted, _opened),
+    mapped=flat_forms.form(__name__, _open_flat),
     step=lambda path: Step.BARE,
 )

@@ -5,8 +5,8 @@ from typing import Any
 from zipfile import BadZipFile
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats import pickled
-from torpor_container.formats.format import Conventions, FlatForm, Format, Mapped, ServableModel, named
+from torpor_container.formats import flat_forms, pickled
+from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
 from torpor_container.formats.sklearn import estimators, estimators_to_trees, flat_estimators
 
 SKOPS = ".skops"
@@ -25,7 +25,10 @@ def _converted(path: Path, conventions: Conventions) -> bytes:
     return pickled.converted(path, conventions)
 
 
-def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+write_flat = flat_forms.writing(_converted)
+
+
+def _open_flat(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
     if path.suffix.lower() == SKOPS:
         return flat_estimators.serve(file, mapped, conventions)
     return pickled.from_trees(file, mapped, path, conventions)
@@ -51,5 +54,5 @@ FORMAT = Format(
     bytes_per_artifact_byte=1.5,
     fixed_bytes=64 * 1024,
     frameworks=("joblib", "sklearn.base", "sklearn.utils"),
-    flat=FlatForm(_converted, _opened),
+    mapped=flat_forms.form(__name__, _open_flat),
 )

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats import contents, pickled
+from torpor_container.formats import contents, flat_forms, pickled
 from torpor_container.formats.format import (
     DATA,
     SAFE_FILES,
     Conventions,
-    FlatForm,
     Format,
     Mapped,
     ServableModel,
@@ -66,7 +65,10 @@ def _converted(path: Path, conventions: Conventions) -> bytes:
     return flat_conversion.converted(_read(path, conventions))
 
 
-def _opened(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
+write_flat = flat_forms.writing(_converted)
+
+
+def _open_flat(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
     """Serve a model from its flat trees, if it may be loaded."""
     if _is_pickle(path):
         return pickled.from_trees(file, mapped, path, conventions)
@@ -151,7 +153,7 @@ FORMAT = Format(
     bytes_per_artifact_byte=1.35,
     fixed_bytes=64 * 1024,
     frameworks=("xgboost",),
-    flat=FlatForm(_converted, _opened),
+    mapped=flat_forms.form(__name__, _open_flat),
     by_malloc=True,
     step=step,
 )

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from torpor_container.errors import ContainerError
+from torpor_container.formats.format import NotMapped
 from torpor_container.mapped.mapped_shares import MappedShares, is_hot
 from torpor_container.models.loader import Loaded, NextForm
 from torpor_container.models.tier import Tier
@@ -84,6 +85,9 @@ class FormChanges:
         except ContainerError as error:
             log.info("%s keeps its form: %s", name, error)
             return
+        except NotMapped as why:
+            self._noted(name, followed, str(why))
+            return
         if loaded is None or self._followed.get(name) is not followed:
             return
         size_bytes = self._shares.charged_bytes(name, loaded.size_bytes, loaded.mapped)
@@ -91,6 +95,12 @@ class FormChanges:
         self._tier.residency.resized(name, size_bytes, self._tier.clock(), reason)
         self.follow(name, loaded)
         await self._changed(name)
+
+    def _noted(self, name: str, followed: Follow, why: str) -> None:
+        """The ledger knows why the model keeps its form."""
+        model = self._tier.residency.get(name)
+        if model is not None and self._followed.get(name) is followed:
+            self._tier.residency.resized(name, model.size_bytes, self._tier.clock(), f"its framework serves it: {why}")
 
 
 def _log_failure(change: "asyncio.Task[None]") -> None:

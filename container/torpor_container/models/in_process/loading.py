@@ -1,7 +1,7 @@
 """Loads models of known formats into this process, in their mapped form if there is one, and changes forms later."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions, Format, ServableModel
+from torpor_container.formats.format import NotMapped
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappedForms
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
@@ -79,21 +80,32 @@ class InProcessLoading:
         self._forms = forms
         self._imported: set[str] = set()
 
-    def is_ready_for(self, known: Format, step: Step) -> bool:
-        return reached() >= step and self._imported.issuperset(known.frameworks)
+    def is_ready_for(self, found: Recognised) -> bool:
+        step, frameworks = found.needs
+        return reached() >= step and self._imported.issuperset(frameworks)
 
-    async def prepare(self, known: Format, step: Step) -> None:
-        """Import what models of the format need, which belongs to no model."""
-        if not self.is_ready_for(known, step):
-            await self._tools.loaders.run(_import_all, step, known.frameworks)
-            self._imported.update(known.frameworks)
+    async def prepare(self, found: Recognised) -> None:
+        """Import what the model needs, which belongs to no model."""
+        if not self.is_ready_for(found):
+            step, frameworks = found.needs
+            await self._tools.loaders.run(_import_all, step, frameworks)
+            self._imported.update(frameworks)
+
+    def predicted_bytes(self, found: Recognised) -> int:
+        """What the model is expected to take in memory, beside a file that it maps."""
+        known_bytes = found.file.form.private_bytes if found.mapped else None
+        if known_bytes is not None:
+            return known_bytes
+        return self._tools.sizing.predict(*found.sized_as, found.disk_bytes)
 
     async def load(self, found: Recognised) -> Loaded:
         """Raises LoadFailed, NoMemoryNow."""
-        await self.prepare(found.format, found.step)
         tools, held = self._tools, None
         if found.mapped and self._forms is not None:
             held = await tools.loaders.run(self._forms.take, found.file)
+        elif self._forms is not None and found.placed.content and self._forms.comes_first(found.format):
+            with suppress(NotMapped):
+                held = await self._forms.made(found.file)
         one = await self._read(found, held)
         released = partial(self._release, one.held)
         runner = InProcess(one.model, tools.predictors, tools.clocks, self._batch_size, released)
@@ -107,7 +119,7 @@ class InProcessLoading:
 
     def _next_form(self, found: Recognised, runner: InProcess, one: Read) -> NextForm | None:
         forms = self._forms
-        if forms is None or not found.placed.content or not forms.wanted(found.format):
+        if forms is None or not found.placed.content or not forms.wanted(found.file):
             return None
         if one.held is None:
             mapped = partial(self._map, replace(found, mapped=True), runner)
@@ -155,11 +167,12 @@ class InProcessLoading:
             held.release()
 
     async def _measured(self, found: Recognised, held: MappedFile | None) -> Read:
-        tools, size_bytes = self._tools, found.predicted_bytes
+        await self.prepare(found)
+        tools, size_bytes = self._tools, self.predicted_bytes(found)
         conventions = self._conventions.within(self._memory.size_bytes)
+        known = held is not None and found.file.form.private_bytes is not None
         with tools.meter.window() as alone:
-            if not tools.sizing.to_be_measured(*found.sized_as, found.disk_bytes):
-                size_bytes = tools.sizing.predict(*found.sized_as, found.disk_bytes)
+            if known or not tools.sizing.to_be_measured(*found.sized_as, found.disk_bytes):
                 model, effort = await tools.loaders.run(measured, read, found, held, conventions)
             else:
                 (model, grown_bytes), effort = await tools.loaders.run(

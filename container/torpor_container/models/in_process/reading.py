@@ -39,7 +39,14 @@ class Recognised:
 
     @property
     def file(self) -> ModelFile:
-        return ModelFile(self.format, self.path, self.placed.content, self.disk_bytes)
+        assert self.tried is not None, "a script has no other form"
+        return ModelFile(self.format, self.path, self.tried.key, self.disk_bytes)
+
+    @property
+    def needs(self) -> tuple[Step, tuple[str, ...]]:
+        """What must be imported before the load: a mapped form may need no framework."""
+        alone = self.mapped and self.file.form.alone
+        return (Step.BARE, ()) if alone else (self.step, self.format.frameworks)
 
     @property
     def sized_as(self) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Bodies are answered and refused alike, whether XGBoost or flat trees serve the booster."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from io import BytesIO
 from math import inf, nan
@@ -22,6 +24,7 @@ from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.image.aws_images import SELECTABLE
 from torpor_container.invocation import Invocation
 from torpor_container.trees import walking
+from torpor_container.trees.flat_trees import UnsoundTrees
 
 if walking.extension() is None:
     pytest.skip("the extension was not built: there is no C compiler", allow_module_level=True)
@@ -40,9 +43,8 @@ class Both:
     @classmethod
     def of(cls, trained: Any, conventions: Conventions, missing: float = nan, pickled: bool = False) -> "Both":
         library = boosters.serve(trained, conventions, missing, pickled=pickled)
-        file = flat_conversion.converted(Member(trained, missing, pickled=pickled))
-        mapped = Mapped(Path("nowhere"), len(file))
-        return cls(library, flat_serving.serve(file, mapped, conventions))
+        content = flat_conversion.converted(Member(trained, missing, pickled=pickled))
+        return cls(library, flat_serving.serve(content, Mapped(Path("trees"), len(content)), conventions))
 
     def answers(self, body: bytes, content_type: str, accept: str = "") -> tuple[Any, Any]:
         one, other = (outcome(model, Invocation(body, content_type, accept)) for model in (self.library, self.flat))
@@ -138,7 +140,7 @@ def test_selected_outputs_are_the_same(objective: str, accept: str) -> None:
 def test_an_output_that_the_objective_lacks_is_refused_as_it_is_loaded() -> None:
     file = flat_conversion.converted(Member(booster("count:poisson")))
     with pytest.raises(LoadFailed, match="Objective `count:poisson` unsupported for selectable inference"):
-        flat_serving.serve(file, Mapped(Path("nowhere"), 1), Conventions(inference_output="probability"))
+        flat_serving.serve(file, Mapped(Path("trees"), 1), Conventions(inference_output="probability"))
 
 
 def test_columns_are_matched_by_their_names() -> None:
@@ -165,25 +167,72 @@ def test_a_closed_model_answers_no_more() -> None:
         flat.invoke(Invocation(*BODIES["a row"]))
 
 
+def open_flat(path: Path, mapped: Mapped, conventions: Conventions) -> ServableModel:
+    assert xgboost_format.FORMAT.mapped is not None
+    return xgboost_format.FORMAT.mapped.open(path, mapped, conventions)
+
+
 # -- what may be loaded ------------------------------------------------------------------------------------------------
+def made(path: Path, file: Path) -> dict[str, str]:
+    with file.open("wb") as target:
+        return xgboost_format.write_flat({"path": str(path)}, [target.fileno()])
+
+
 def test_flat_trees_of_a_pickle_are_not_served_where_pickles_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "xgboost-model"
+    path, file = tmp_path / "xgboost-model", tmp_path / "model.trees"
     joblib.dump(booster("reg:squarederror"), path)
-    form = xgboost_format.FORMAT.flat
-    assert form is not None
-    file = form.convert(path, Conventions())
-    assert outcome(form.open(file, Mapped(path, 1), path, Conventions()), Invocation(*BODIES["a row"], CSV))[1] == CSV
+    assert made(path, file)["note"].startswith("flat trees answer, equal to XGBoost")
+    mapped = Mapped(file, file.stat().st_size)
+    model = open_flat(path, mapped, Conventions())
+    assert model.mapped == mapped
+    assert outcome(model, Invocation(*BODIES["a row"], CSV))[1] == CSV
     with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse forbids it"):
-        form.open(file, Mapped(path, 1), path, Conventions(pickles=False))
+        open_flat(path, mapped, Conventions(pickles=False))
     with pytest.raises(LoadFailed, match="TORPOR_TRUST=data forbids it"):
-        form.convert(path, Conventions(trust="data"))
+        open_flat(path, mapped, Conventions(trust="data"))
 
 
-def test_an_older_binary_model_is_not_served_where_only_data_is_trusted() -> None:
-    old = Path(__file__).parent / "old_models" / "booster-0.90.model"
-    form = xgboost_format.FORMAT.flat
-    assert form is not None
-    file = flat_conversion.converted(Member(booster("reg:squarederror")))
-    form.open(file, Mapped(old, 1), old, Conventions())
+def test_an_older_binary_model_is_not_served_where_only_data_is_trusted(tmp_path: Path) -> None:
+    old, file = Path(__file__).parent / "old_models" / "booster-0.90.model", tmp_path / "model.trees"
+    content = flat_conversion.converted(Member(booster("reg:squarederror")))
+    file.write_bytes(content)
+    mapped = Mapped(file, len(content))
+    open_flat(old, mapped, Conventions())
     with pytest.raises(LoadFailed, match="old binary format"):
-        form.open(file, Mapped(old, 1), old, Conventions(trust="data"))
+        open_flat(old, mapped, Conventions(trust="data"))
+
+
+def test_a_model_without_flat_trees_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    booster("reg:squarederror", booster="dart").save_model(path)
+    assert made(path, tmp_path / "file") == {"refused": "its booster is dart, and flat trees are for gbtree alone"}
+
+
+def test_a_damaged_file_is_not_served(tmp_path: Path) -> None:
+    path, file = tmp_path / "model.json", tmp_path / "model.trees"
+    booster("reg:squarederror").save_model(path)
+    made(path, file)
+    broken = bytearray(file.read_bytes())
+    broken[100] ^= 1
+    file.write_bytes(broken)
+    with pytest.raises(UnsoundTrees, match="its checksum differs"):
+        open_flat(path, Mapped(file, len(broken)), Conventions())
+
+
+def test_a_model_serves_without_its_library(tmp_path: Path) -> None:
+    path, file = tmp_path / "model.json", tmp_path / "model.trees"
+    booster("binary:logistic").save_model(path)
+    made(path, file)
+    program = (
+        "import sys; from pathlib import Path; from torpor_container.formats import Conventions; "
+        "from torpor_container.formats.format import Mapped; from torpor_container.invocation import Invocation; "
+        "from torpor_container.formats.xgboost import xgboost_format; "
+        "model = xgboost_format.FORMAT.mapped.open(Path(sys.argv[1]), Mapped(Path(sys.argv[2]), 1), Conventions()); "
+        "answer = model.invoke(Invocation(b'1,2,3,4,5,6', 'text/csv', 'text/csv')).body.decode(); "
+        "print(answer, 'xgboost' in sys.modules)"
+    )
+    run = [sys.executable, "-c", program, str(path), str(file)]
+    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    served = boosters.serve(booster("binary:logistic"), Conventions())
+    expected = served.invoke(Invocation(b"1,2,3,4,5,6", CSV, CSV)).body.decode()
+    assert said == [expected, "False"]
