@@ -46,12 +46,14 @@ class Verdict:
 
     `limit_bytes` is the memory that it was given, if that was too little, else 0. `deaths` counts the ends of instances
     while it predicted. `starved`: the trial took too long, and got little of the processor time that it wanted.
+    `predicted_s` is the processor time that a good one took to predict a row; 0 if it was not measured.
     """
 
     reason: str = ""
     limit_bytes: int = 0
     deaths: int = 0
     starved: bool = False
+    predicted_s: float = 0.0
 
 
 def step(verdict: Verdict | None, most_bytes: int, quiet: bool = False) -> TrialStep:

@@ -1,5 +1,6 @@
 """Predicts one harmless row with a loaded model, to see whether that ends. The answer does not count."""
 
+import time
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -18,50 +19,53 @@ COLUMNS_MAX = 1_000_000
 """The most columns of a row to predict. Wider models are checked without a prediction."""
 
 
-def probe(model: ServableModel) -> None:
-    """Check a model, and predict once. Raises LoadFailed if it is unsound, MemoryError."""
+def probe(model: ServableModel) -> float:
+    """Check a model, and predict once. The processor seconds of that; 0 if it did not predict. Raises LoadFailed if it
+    is unsound, MemoryError."""
     native = getattr(model, "native", None)
-    PROBES.get(model.format, _any)(model, native)
+    return PROBES.get(model.format, _any)(model, native)
 
 
-def _boosters(model: Any, boosters: list[Any]) -> None:
+def _boosters(model: Any, boosters: list[Any]) -> float:
     """Several boosters can answer as one model."""
     for booster in boosters:
         prove_booster(booster)
     columns = max(booster.num_features() for booster in boosters)
-    if columns <= COLUMNS_MAX:
-        _tried(model.predict, np.zeros((1, columns), np.float32))
+    return _tried(model.predict, np.zeros((1, columns), np.float32)) if columns <= COLUMNS_MAX else 0.0
 
 
-def _estimator(model: Any, estimator: Any) -> None:
+def _estimator(model: Any, estimator: Any) -> float:
     prove_estimator(list(estimators.parts_of(estimator)))
     columns = getattr(estimator, "n_features_in_", 1)
     if isinstance(columns, int) and 0 < columns <= COLUMNS_MAX:
-        _tried(model.predict, np.zeros((1, columns)))
+        return _tried(model.predict, np.zeros((1, columns)))
+    return 0.0
 
 
-def _onnx(model: Any, session: Any) -> None:
+def _onnx(model: Any, session: Any) -> float:
     feed = {}
     for source in session.get_inputs():
         shape = [size if isinstance(size, int) and size > 0 else 1 for size in source.shape]
         if prod(shape) > COLUMNS_MAX or source.type not in DTYPES:
-            return
+            return 0.0
         kind = DTYPES[source.type]
         feed[source.name] = np.full(shape, "", kind) if kind is np.object_ else np.zeros(shape, kind)
-    _tried(model.predict, SessionCall(feed, [output.name for output in session.get_outputs()]))
+    return _tried(model.predict, SessionCall(feed, [output.name for output in session.get_outputs()]))
 
 
-def _text(model: Any, native: object) -> None:
+def _text(model: Any, native: object) -> float:
     """A text model of LightGBM, whose trees were checked as it was loaded."""
-    _tried(model.predict, np.zeros((1, model.layout.columns)))
+    return _tried(model.predict, np.zeros((1, model.layout.columns)))
 
 
-def _any(model: ServableModel, native: object) -> None:
+def _any(model: ServableModel, native: object) -> float:
     """A model of a format that another package added."""
-    _tried(model.invoke, Invocation(b"0", "text/csv"))
+    return _tried(model.invoke, Invocation(b"0", "text/csv"))
 
 
-def _tried(predict: Callable[[Any], object], inputs: Any) -> None:
+def _tried(predict: Callable[[Any], object], inputs: Any) -> float:
+    """The processor seconds of a prediction; 0 if it fails."""
+    began_s = time.process_time()
     try:
         predict(inputs)
     except (MemoryError, OutOfMemory):
@@ -69,9 +73,11 @@ def _tried(predict: Callable[[Any], object], inputs: Any) -> None:
     except Exception as error:  # noqa: BLE001  a model may raise anything, and its answer does not count
         if no_memory(error):
             raise MemoryError("it predicted") from None
+        return 0.0
+    return time.process_time() - began_s
 
 
-PROBES: dict[str, Callable[[Any, Any], None]] = {
+PROBES: dict[str, Callable[[Any, Any], float]] = {
     "xgboost": _boosters,
     "scikit-learn": _estimator,
     "onnx": _onnx,

@@ -8,7 +8,7 @@ more memory. If the trial got little processor time, it is tried again once the 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -37,13 +37,15 @@ from torpor_container.errors import (
     StarvedTrial,
 )
 from torpor_container.models.loader import Loaded
-from torpor_container.running.runners import Runner
+from torpor_container.running.runners import InProcess, Runner
 from torpor_container.settings import Settings
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
 from torpor_container.trials.verdicts import Verdicts
 from torpor_container.waiting.quiet_time import is_quiet
 
 KNOWN_MAX = 10_000
+WRITTEN_WITHIN_S = 0.1
+"""How long a good verdict waits for others, to be written with them."""
 STARVED_FOR_S = 60.0
 """A version whose trial was starved is tried again after so long, also where the machine never becomes quiet."""
 PROVED = frozenset({"xgboost", "lightgbm"})
@@ -98,6 +100,8 @@ class Quarantine:
         self._unload = unload
         self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
         self._trying: dict[str, TrialInFlight] = {}
+        self._unwritten: dict[str, Verdict] = {}
+        self._closing = asyncio.Event()
         self._background: set[asyncio.Task[Any]] = set()
 
     async def passed(self, tried: Version, load: Load) -> Load:
@@ -107,7 +111,8 @@ class Quarantine:
         quiet = verdict is not None and verdict.starved and self._may_be_over(tried.key)
         match step(verdict, most_bytes(budget_bytes, disk_bytes), quiet):
             case TrialStep.TRUST:
-                return load
+                assert verdict is not None
+                return partial(_load_at_pace, load, verdict)
             case TrialStep.REFUSE:
                 assert verdict is not None
                 raise _refusal(verdict)
@@ -122,6 +127,7 @@ class Quarantine:
         return await self._after_trial(tried, load, await asyncio.shield(trial.over))
 
     async def close(self) -> None:
+        self._closing.set()
         await self._trials.close()
         await asyncio.gather(*self._background, return_exceptions=True)
 
@@ -129,7 +135,7 @@ class Quarantine:
     def _begin_trial(self, tried: Version) -> "TrialInFlight":
         """Try a version with a share of the memory. All that have the same content wait for this one trial."""
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        over = asyncio.create_task(self._trials.share(tried.candidate, partial(loaded.set_result, None)))
+        over = asyncio.create_task(self._trials.share(tried.candidate, partial(_tell, loaded)))
         self._trying[tried.key] = trial = TrialInFlight(loaded, over)
         self._keep(over)
         over.add_done_callback(lambda _: self._trying.pop(tried.key))
@@ -143,7 +149,7 @@ class Quarantine:
             ended = await asyncio.shield(trial)
             if ended.end is End.GOOD:
                 unless_good.pop_all()
-                self._passed(tried)
+                self._passed(tried, loaded, ended.predicted_s)
                 return loaded
         return await (await self._after_trial(tried, load, ended))()
 
@@ -153,7 +159,7 @@ class Quarantine:
         if ended.end is End.EXCEEDED and share_bytes(budget_bytes) < most_bytes(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
         await self._check(tried, ended)
-        return partial(self._load, tried, load)
+        return partial(self._load, tried, load, ended.predicted_s)
 
     def expect(self) -> None:
         """Prepare for a trial: nothing on this disk has been tried."""
@@ -167,19 +173,19 @@ class Quarantine:
         if ended.end is End.EXCEEDED and limit_bytes < most_bytes(budget_bytes, disk_bytes):
             raise NoMemoryNow(f"{ended.how}, and no more memory is free now")
         await self._check(tried, ended)
-        return await self._load(tried, load)
+        return await self._load(tried, load, ended.predicted_s)
 
-    async def _load(self, tried: Version, load: Load) -> Loaded:
+    async def _load(self, tried: Version, load: Load, predicted_s: float) -> Loaded:
         """Load it, and record success only then: a version that ends the instance all the same is tried again."""
         loaded = await load()
-        self._passed(tried)
+        self._passed(tried, loaded, predicted_s)
         return loaded
 
     async def _check(self, tried: Version, ended: TrialEnd) -> None:
         """Raise the error of a trial that failed. One that passed is not repeated by this instance; the machine knows
         it once the instance has loaded the model too."""
         if ended.end is End.GOOD:
-            self._known[tried.key] = Verdict()
+            self._known[tried.key] = Verdict(predicted_s=ended.predicted_s)
             return
         if ended.end is End.REFUSED:
             raise ended.error or LoadFailed(ended.how)
@@ -199,11 +205,21 @@ class Quarantine:
         starved_at_s = self._starved_at_s.get(key)
         return starved_at_s is None or monotonic() - starved_at_s >= self._starved_for_s or self._is_quiet()
 
-    def _passed(self, tried: Version) -> None:
-        """Write a good verdict in the background. A kill before that loses it, and has the content tried again."""
-        self._known[tried.key] = Verdict()
+    def _passed(self, tried: Version, loaded: Loaded, predicted_s: float) -> None:
+        """Keep a good verdict. It is written a little later, with others, while no request waits for it: a kill before
+        that loses it, and has the content tried again."""
+        verdict = self._known[tried.key] = Verdict(predicted_s=predicted_s)
+        _expect(loaded, predicted_s)
+        if tried.kept and not self._unwritten:
+            self._keep(asyncio.create_task(self._write_soon()))
         if tried.kept:
-            self._keep(asyncio.create_task(asyncio.to_thread(self._verdicts.write, tried.key, Verdict())))
+            self._unwritten[tried.key] = verdict
+
+    async def _write_soon(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), WRITTEN_WITHIN_S)
+        written, self._unwritten = self._unwritten, {}
+        await asyncio.to_thread(self._verdicts.write_all, written)
 
     def _keep(self, task: "asyncio.Task[Any]") -> None:
         self._background.add(task)
@@ -213,6 +229,23 @@ class Quarantine:
         self._background.discard(task)
         if not task.cancelled():
             task.exception()  # mark it as seen, since asyncio logs exceptions that no task awaits
+
+
+async def _load_at_pace(load: Load, verdict: Verdict) -> Loaded:
+    loaded = await load()
+    _expect(loaded, verdict.predicted_s)
+    return loaded
+
+
+def _expect(loaded: Loaded, predicted_s: float) -> None:
+    if isinstance(loaded.runner, InProcess):  # only these are tried
+        loaded.runner.expect(predicted_s)
+
+
+def _tell(loaded: "asyncio.Future[None]") -> None:
+    """A trial that is repeated in a new process loads the model twice."""
+    if not loaded.done():
+        loaded.set_result(None)
 
 
 def _refusal(verdict: Verdict) -> ContainerError:

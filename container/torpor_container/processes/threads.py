@@ -52,7 +52,7 @@ class Threads:
 
 async def run_to_completion(work: Callable[..., T], *arguments: object) -> T:
     """Run work on a thread. A cancelled caller still waits for it, since the thread goes on and may write files."""
-    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    thread = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
     try:
         return await asyncio.shield(thread)
     finally:

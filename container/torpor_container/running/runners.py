@@ -99,6 +99,12 @@ class InProcess:
         shares = model.rowwise and together_max > 1
         self._together = LoopBatch(self._answer_together, together_max) if shares else None
 
+    def expect(self, predicted_s: float) -> None:
+        """A row took so many processor seconds to predict elsewhere; 0 if that is not known. So its first call need not
+        be measured on a thread."""
+        if predicted_s:
+            self._pace.took(predicted_s, predicted_s)
+
     def cheap(self, body: bytes) -> bool:
         """Whether a prediction takes so little time that it may hold up the event loop."""
         return self._pace.cheap and len(body) <= CHEAP_BYTES and not self._model.foreign

@@ -116,8 +116,8 @@ def work(request: Told, descriptors: list[int], send: Callable[[Told], None]) ->
 
 
 def serve(request: Told, conventions: Conventions, send: Callable[[Told], None]) -> None:
-    """Try one model. Tells when it is loaded, and then the result: `end` is "good", "refused" with an error's type and
-    message, or "exceeded". Sends the result before it frees the model."""
+    """Try one model. Tells when it is loaded, and then the result: `end` is "good" with the seconds that a row took,
+    "refused" with an error's type and message, or "exceeded". Sends the result before it frees the model."""
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
@@ -128,8 +128,7 @@ def serve(request: Told, conventions: Conventions, send: Callable[[Told], None])
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)
         send(LOADED)
-        probe(model)
-        send({"end": "good"})
+        send({"end": "good", "predicted_s": probe(model)})
     if model is not None:
         model.close()
         del model

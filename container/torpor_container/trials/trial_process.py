@@ -62,13 +62,14 @@ class Afterwork:
 class TrialEnd(NamedTuple):
     """The result of a trial, its text for a person, and the error that the instance would have raised, if any.
 
-    `starved`: it took too long, and got little of the processor time that it wanted.
+    `starved`: it took too long, and got little of the processor time that it wanted. `predicted_s`: see `Verdict`.
     """
 
     end: End
     how: str = ""
     error: ContainerError | None = None
     starved: bool = False
+    predicted_s: float = 0.0
 
 
 class Trials:
@@ -275,6 +276,7 @@ def _end_of(candidate: TrialCandidate, told: Told | Ended) -> TrialEnd:
     if isinstance(told, Ended):
         return TrialEnd(told.end, f"{name} {told.how}", starved=told.starved)
     if told.get("end") == "good":
-        return TrialEnd(End.GOOD)
+        predicted_s = told.get("predicted_s")
+        return TrialEnd(End.GOOD, predicted_s=predicted_s if isinstance(predicted_s, float) else 0.0)
     error = RAISED.get(told.get("type", ""), LoadFailed)
     return TrialEnd(End.REFUSED, error=error(told.get("message", "")))

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +43,10 @@ class Verdicts:
                 return typed_json.read(Verdict, json.loads(file.read()))
         except (OSError, ValueError):
             return None
+
+    def write_all(self, verdicts: Mapping[str, Verdict]) -> None:
+        for key, verdict in verdicts.items():
+            self.write(key, verdict)
 
     def write(self, key: str, verdict: Verdict) -> None:
         """Write the whole verdict or none. If the write fails, the content is tried again."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -64,13 +65,11 @@ class FolderArtifactStore:
                 return None
             key = aside(key)
         try:
-            root = self.root.resolve(strict=True)
-            folder = (root / self.bucket).resolve(strict=True)
-            path = (folder / key).resolve(strict=True)
-        except (OSError, RuntimeError):  # not there, a file where a folder should be, or links in a circle
+            root, folder = _real(f"{self.root}"), _real(f"{self.root}/{self.bucket}")
+            path = _real(f"{folder}/{key}", stat.S_ISREG)
+        except OSError:  # not there, a file where a folder should be, or links in a circle
             return None
-        inside = path.is_relative_to(folder) and folder.is_relative_to(root)
-        return path if inside and path.is_file() else None
+        return Path(path) if _within(path, folder) and (folder == root or _within(folder, root)) else None
 
     @property
     def _named(self) -> str:
@@ -94,12 +93,13 @@ class FolderArtifactStore:
         if path is None:
             return None
         try:
-            with path.open("rb") as file:
-                found = os.fstat(file.fileno())
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except PermissionError as error:
             raise ArtifactForbidden(self._named, key) from error
         except FileNotFoundError:
             return None
+        found = os.fstat(file)
+        os.close(file)
         return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}", path)
 
     def _copy(self, key: str, head: ArtifactHead, path: Path, into: Path) -> None:
@@ -112,6 +112,22 @@ class FolderArtifactStore:
             partial.replace(into)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def _real(path: str, is_kind: Callable[[int], bool] = stat.S_ISDIR) -> str:
+    """The path without links, as the kernel finds it: a few calls of it take a tenth of a walk over all parts. Raises
+    OSError, also for a file of another kind."""
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not is_kind(os.fstat(found).st_mode):
+            raise FileNotFoundError(path)
+        return os.readlink(f"/proc/self/fd/{found}")
+    finally:
+        os.close(found)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
 
 
 @dataclass(frozen=True, kw_only=True)
