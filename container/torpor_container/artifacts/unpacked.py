@@ -113,15 +113,14 @@ class UnpackedArtifacts:
     # -- one artifact's way in and out -----------------------------------------------------------------------------
     def workspace(self) -> Path:
         """A new folder on the same disk, for a download and its unpacking. `publish` or `discard` ends it."""
-        unfinished = self._root / _UNFINISHED
         with disk_full_for("a workspace"):
             while True:
-                workspace = unfinished / str(next(self._numbers))
+                workspace = f"{self._root}/{_UNFINISHED}/{next(self._numbers)}"
                 try:
-                    workspace.mkdir()
-                    return workspace
+                    os.mkdir(workspace)
+                    return Path(workspace)
                 except FileNotFoundError:
-                    unfinished.mkdir(parents=True, exist_ok=True)
+                    os.makedirs(f"{self._root}/{_UNFINISHED}", exist_ok=True)
                 except FileExistsError:
                     continue  # an earlier process left it, and it cannot be removed
 
@@ -136,7 +135,7 @@ class UnpackedArtifacts:
             raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         model_id = self.id_of(key, version)
         folder = f"{self._root}/{model_id}"
-        entry = UnpackedArtifact(key, version, model_id, Path(folder, MODEL), size_bytes, seal)
+        entry = UnpackedArtifact(key, version, model_id, Path(f"{folder}/{MODEL}"), size_bytes, seal)
         self.remove(key)
         with disk_full_for(key):
             with suppress(FileNotFoundError):

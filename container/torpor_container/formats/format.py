@@ -1,9 +1,10 @@
 """Defines a format: how to recognise its files, how to load one, and roughly how much memory it will take."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -156,14 +157,17 @@ class Format:
 def named(*patterns: str, beginning: bytes = b"") -> Callable[[Path], list[Path]]:
     """Recognises files at the top of a directory by name, and by how they begin."""
 
-    def files(directory: Path) -> list[Path]:
-        fitting = [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _fits(name)]
-        return [Path(path) for path in fitting if os.path.isfile(path) and (not beginning or _begins(path, beginning))]
+    fits = re.compile("|".join(map(translate, patterns))).match
 
-    def _fits(name: str) -> bool:
-        return not name.startswith(".") and any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+    def files(directory: Path) -> list[Path]:
+        names = sorted(name for name in os.listdir(directory) if not name.startswith(".") and fits(name.lower()))
+        return [path for path in map(directory.joinpath, names) if _is_file(f"{path}", beginning)]
 
     return files
+
+
+def _is_file(path: str, beginning: bytes) -> bool:
+    return os.path.isfile(path) and (not beginning or _begins(path, beginning))
 
 
 def _begins(path: str, beginning: bytes) -> bool:

@@ -205,7 +205,7 @@ class BuiltInLoader:
         candidate = TrialCandidate(known.name, path, disk_bytes, step)
         if not placed.content:
             return Identified(known, path, disk_bytes, step, Version(candidate, mark_of(path), kept=False))
-        file, asked = path.relative_to(placed.directory).as_posix(), self._conventions
+        file, asked = str(path).removeprefix(f"{placed.directory}/"), self._conventions
         software = software_of(known.frameworks)
         key = key_of(placed.content, known.name, file, asked.image, str(asked.ensemble), software)
         if placed.pardoned:

@@ -21,7 +21,7 @@ from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
-from torpor_container.processes.threads import run_to_completion
+from torpor_container.processes.threads import on_thread, run_to_completion
 from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3
@@ -189,7 +189,7 @@ class DiskTier:
                     spans.step(WaitStep.UNPACK),
                 ):  # the file may be deleted now
                     return await self._measured(spans, self._unpack_in_place, name, head, head.file)
-            return await self._download_through(await asyncio.to_thread(self._disk.workspace), name, head, spans)
+            return await self._download_through(await on_thread(self._disk.workspace), name, head, spans)
         except asyncio.CancelledError:
             await run_to_completion(self._disk.remove, key)  # it may be published already
             raise
@@ -266,7 +266,7 @@ class DiskTier:
         artifact = self._disk.find(self._prefix.key_of(name))
         if artifact is None:
             return None
-        fault, placed = await asyncio.to_thread(self._checked, name, artifact)
+        fault, placed = await on_thread(self._checked, name, artifact)
         if fault is not None:
             await self.drop(name, fault)
         return placed

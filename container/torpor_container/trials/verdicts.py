@@ -51,10 +51,11 @@ class Verdicts:
     def write(self, key: str, verdict: Verdict) -> None:
         """Write the whole verdict or none. If the write fails, the content is tried again."""
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            new = self._folder / f".{key}.{secrets.token_hex(4)}"
-            new.write_text(json.dumps(typed_json.written(verdict)))
-            new.replace(self._folder / key)
+            os.makedirs(self._folder, exist_ok=True)
+            new = f"{self._folder}/.{key}.{secrets.token_hex(4)}"
+            with open(new, "xb", buffering=0) as file:
+                file.write(json.dumps(typed_json.written(verdict)).encode())
+            os.rename(new, f"{self._folder}/{key}")
             if self._written % PRUNED_EVERY == 0:
                 self._prune()
             self._written += 1

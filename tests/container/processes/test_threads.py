@@ -40,9 +40,14 @@ def test_a_call_cancelled_in_the_queue_loses_no_thread() -> None:
 
 def test_work_behind_hanging_threads_is_done_once_the_threads_are_given_up() -> None:
     async def story() -> None:
-        threads, go_on, done = Threads(2, "test"), threading.Event(), list[int]()
-        hung = [asyncio.create_task(threads.run(go_on.wait, 30.0)) for _ in range(2)]
-        await asyncio.sleep(0)  # they take both threads
+        threads, go_on, done, begun = Threads(2, "test"), threading.Event(), list[int](), list[int]()
+
+        def hang(number: int) -> None:
+            begun.append(number)
+            go_on.wait(30.0)
+
+        hung = [asyncio.create_task(threads.run(hang, number)) for number in range(2)]
+        await reached(lambda: len(begun) == 2)  # they take both threads
         waiting = [asyncio.create_task(threads.run(done.append, number)) for number in range(2)]
         await asyncio.sleep(0)
         for task in hung:

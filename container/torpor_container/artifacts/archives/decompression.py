@@ -4,7 +4,7 @@ import zlib
 from typing import BinaryIO, Protocol
 
 GZIP_MAGIC = b"\x1f\x8b"
-PACKED_BYTES = 256 * 1024
+PACKED_BYTES = 64 * 1024
 _GZIP_WITH_CHECKSUM = 31
 MEMBERS_MAX = 10_000
 """The most members of a gzip file with less than a KiB each on average: each takes microseconds, however small."""

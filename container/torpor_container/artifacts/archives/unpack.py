@@ -17,7 +17,9 @@ from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 from torpor_container.artifacts.seals import Seal, SealedFile, mark_of
 from torpor_container.settings import DEFAULTS
 
-COPY_BYTES = 1024 * 1024
+COPY_BYTES = 64 * 1024
+"""What is unpacked at a time: it is hashed and written while the processor's caches have it, in memory that is used
+again."""
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 RATIO_FLOOR_BYTES = 16 * 1024 * 1024
 """An archive that unpacks to less than this is never refused as a bomb, however well it is compressed."""
@@ -41,7 +43,7 @@ def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Seal:
     After an error the caller removes the folder, with what was written.
     """
     try:
-        with disk_full_for(name), archive.open("rb") as file:
+        with disk_full_for(name), open(archive, "rb") as file:
             before = os.fstat(file.fileno())
             into.mkdir()
             unpacked = _unpack_any(file, before.st_size, _Folder(into, limits), name)

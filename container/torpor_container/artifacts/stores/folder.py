@@ -1,6 +1,5 @@
 """Artifacts that lie on this machine, read in place: a bucket is a folder, and a key is a path in it."""
 
-import asyncio
 import os
 import shutil
 import stat
@@ -14,7 +13,7 @@ from pathlib import Path
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
 from torpor_container.artifacts.object_keys import RESERVED, aside, ordinary
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
-from torpor_container.processes.threads import run_to_completion
+from torpor_container.processes.threads import on_thread, run_to_completion
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class FolderArtifactStore:
     copy: Callable[[Path, Path], object] = shutil.copyfile
 
     async def head(self, key: str) -> ArtifactHead:
-        head = await asyncio.to_thread(self._local_head, key)
+        head = await on_thread(self._local_head, key)
         if head is not None:
             return head
         if self.otherwise is not None:
@@ -35,7 +34,7 @@ class FolderArtifactStore:
         raise ArtifactMissing(self._named, key)
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
-        path = await asyncio.to_thread(self.local_path, key)
+        path = await on_thread(self.local_path, key)
         if path is not None:
             await run_to_completion(self._copy, key, head, path, into)
         elif self.otherwise is not None:
@@ -47,13 +46,13 @@ class FolderArtifactStore:
         """The embedded store's own list is asked for: it knows what lies aside, too."""
         if self.otherwise is not None:
             return await self.otherwise.listed(prefix, at_most)
-        found = await asyncio.to_thread(lambda: sorted(key for key in self._keys("") if key.startswith(prefix)))
+        found = await on_thread(lambda: sorted(key for key in self._keys("") if key.startswith(prefix)))
         heads = [(key, await self.head(key)) for key in found[: at_most + 1]]
         return [Listed(key, head.size_bytes, head.version) for key, head in heads]
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:
         """Those of files in place."""
-        return await asyncio.to_thread(lambda: list(islice(self._keys(folder), at_most)))
+        return await on_thread(lambda: list(islice(self._keys(folder), at_most)))
 
     def local_path(self, key: str) -> Path | None:
         """The key's own file: a regular one, and no link that leads out of the bucket.
@@ -64,12 +63,16 @@ class FolderArtifactStore:
             if self.otherwise is None:
                 return None
             key = aside(key)
+        path = self._real_path(key)
+        return None if path is None else Path(path)
+
+    def _real_path(self, key: str) -> str | None:
         try:
             root, folder = _real(f"{self.root}"), _real(f"{self.root}/{self.bucket}")
             path = _real(f"{folder}/{key}", stat.S_ISREG)
         except OSError:  # not there, a file where a folder should be, or links in a circle
             return None
-        return Path(path) if _within(path, folder) and (folder == root or _within(folder, root)) else None
+        return path if _within(path, folder) and (folder == root or _within(folder, root)) else None
 
     @property
     def _named(self) -> str:
@@ -138,7 +141,7 @@ class PermittedFolderStore(FolderArtifactStore):
     check: Callable[[str, str], None]
 
     async def head(self, key: str) -> ArtifactHead:
-        await asyncio.to_thread(self.check, self.bucket, key)
+        await on_thread(self.check, self.bucket, key)
         return await super().head(key)
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:

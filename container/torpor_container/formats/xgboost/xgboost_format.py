@@ -33,13 +33,16 @@ BEST = b"best_iteration"
 """If a UBJSON model, which escapes no characters, does not contain this, all its boosting rounds count."""
 
 NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "*.xgb")
+_named, _documents, _all = named(*NAMES), named("*.json"), named("*")
 
 
 def files(directory: Path) -> list[Path]:
     """The model files, by name. A `.json` file may be anything: its content is checked unless it is the only file."""
-    documents = named("*.json")(directory)
-    is_model = contents.begins_as_xgboost if named("*")(directory) == documents else contents.is_xgboost
-    return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
+    documents, found = _documents(directory), _named(directory)
+    if not documents:
+        return found
+    is_model = contents.begins_as_xgboost if _all(directory) == documents else contents.is_xgboost
+    return found + [path for path in documents if is_model(path)]
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
@@ -93,7 +96,7 @@ def _read(path: Path, conventions: Conventions) -> Member:
 
 
 def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open(path, "rb", buffering=0) as file:
         return file.read(contents.HEAD_BYTES)
 
 
