@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ SHARED_MAX = 32
 class _Work:
     """One piece of work, from the event loop to a thread and back."""
 
-    __slots__ = ("arguments", "begun", "call", "ended", "given_up", "loop", "over")
+    __slots__ = ("arguments", "begun", "call", "ended", "given_up", "loop", "over", "result")
 
     def __init__(
         self, call: Callable[..., Any], arguments: tuple[object, ...], ended: Callable[["_Work"], None]
@@ -29,18 +30,26 @@ class _Work:
         self.loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Any] = self.loop.create_future()
         self.begun = self.given_up = False
+        self.result: Any = None
 
     def do(self) -> None:
         """On a thread: do the work, unless its caller was cancelled before it began."""
         self.begun = True
-        result, error = None, None
-        if not self.over.cancelled():
-            try:
-                result = self.call(*self.arguments)
-            except BaseException as raised:  # noqa: BLE001  the caller gets whatever the work raises
-                error = raised
+        with self:
+            if not self.over.cancelled():
+                self.result = self.call(*self.arguments)
+
+    def __enter__(self) -> None:
+        """What its work returns, or raises, goes to the event loop at the end of the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Whatever the work raises is its caller's."""
+        result, self.result = self.result, None
         with suppress(RuntimeError):  # the loop is closed: nobody waits
             self.loop.call_soon_threadsafe(self._tell, result, error)
+        return True
 
     def _tell(self, result: object, error: BaseException | None) -> None:
         """On the event loop."""
