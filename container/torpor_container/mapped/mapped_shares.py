@@ -44,10 +44,13 @@ class MappedShares:
     def gone(self, name: str) -> None:
         self._mapped.pop(name, None)
 
-    def look(self) -> None:
-        """Look at a few models, those that were not looked at for longest."""
+    def look(self) -> bool:
+        """Look at a few models, those that were not looked at for longest. True if they are charged more than before:
+        call the residency's `evict_excess` then."""
+        before_bytes = self._residency.planned_bytes
         for name in list(islice(self._mapped, LOOKED_AT_EACH_TIME)):
             self._look_at(name)
+        return self._residency.planned_bytes > before_bytes
 
     def look_at_all(self) -> None:
         for name in tuple(self._mapped):

@@ -32,6 +32,8 @@ from torpor_container.wire import UNLOAD, ColdLoad, LoadedModel, WaitStep
 
 VICTIMS_REPORTED_MAX = 50
 """A response header names at most this many of the models that one load evicted. The decisions name all of them."""
+FEWER_SHARE = "a file that fewer instances map"
+"""What needs the room when an instance is charged more for the models that it has."""
 CLOSE_S = 5.0
 """How long a closing instance waits for models to leave in good order, in seconds. They end with its process anyway."""
 
@@ -100,7 +102,8 @@ class ModelsInMemory:
 
     def models(self) -> list[LoadedModel]:
         """The models in memory, in their wire form."""
-        self._shares.look()
+        if self._shares.look():
+            self.tier.dismiss(self._residency.evict_excess(FEWER_SHARE, self._calendar()))
         self.forms.look()
         return self.tier.models(self.runners)
 

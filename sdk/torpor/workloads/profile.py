@@ -6,10 +6,13 @@ from itertools import cycle, repeat
 
 import numpy as np
 
+from torpor_container.core.occupancy import Footprint
+
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded.
+    """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded. Of
+    these, `mapped_bytes` are in a file that all instances of the machine map: they need it once.
 
     Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
     does not: a wait for a disk, a network, another server. Downloads and unloads are delays.
@@ -26,6 +29,13 @@ class ModelProfile:
     unpack_delay_s: float = 0.0
     load_delay_s: float = 0.0
     predict_delay_s: float = 0.0
+    mapped_bytes: int = 0
+
+    def charged_bytes(self, holders: int) -> int:
+        """What the model costs an instance while so many instances have it in memory, this one included."""
+        if not self.mapped_bytes:
+            return self.memory_bytes
+        return Footprint(self.memory_bytes - self.mapped_bytes, self.mapped_bytes).charged_bytes(holders)
 
     @property
     def pull_s(self) -> float:

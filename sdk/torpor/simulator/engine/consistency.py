@@ -50,6 +50,8 @@ class MemoryAccount:
         elif decision.action == "loaded":
             del self.loading[name]
             self.here[name], self.since_s[name] = decision.size_bytes, decision.at_s
+        elif decision.action == "resized":
+            self.here[name] = decision.size_bytes
         elif decision.action == "evict":
             del self.here[name]
             self.stays.append((name, self.since_s.pop(name), decision.at_s))
@@ -78,7 +80,7 @@ class InstanceMemories:
             raise Inconsistent(
                 f"{slot} at {decision.at_s} s: {decision.action} of {error}, which is not there"
             ) from error
-        if account.planned_bytes > self._budget_bytes:
+        if decision.action == "load" and account.planned_bytes > self._budget_bytes:
             planned = f"{account.planned_bytes:,} bytes are planned, and the budget is {self._budget_bytes:,}"
             raise Inconsistent(f"{slot} at {decision.at_s} s: {planned}")
 

@@ -5,7 +5,7 @@ serves all held requests; placement picks the instance; the instance loads the m
 sizing rule says how many instances there should be.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -131,6 +131,7 @@ class Simulation:
         containers = len(self.plan.machine.containers)
         self._numbers = range(containers if containers > 1 else 0)  # of a pipeline's containers
         self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
+        self._holders = Counter[str]()
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
@@ -308,6 +309,7 @@ class Simulation:
         life.ended_s = self.kernel.now_s
         # A copy, since what still ends in this instance must not change the next one's disk.
         self._disks[slot] = dict(instance.disk.stored)
+        instance.end()
 
     def _make_instance(self, slot: str) -> SimulatedInstance:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
@@ -338,6 +340,7 @@ class Simulation:
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
             containers=[self._make_container(number, processors) for number in self._numbers],
+            holders=self._holders,
         )
 
     def _make_container(self, number: int, processors: Processors) -> SimulatedContainer | None:

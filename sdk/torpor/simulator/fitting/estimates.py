@@ -30,7 +30,8 @@ def profile(
     for what in DELAYS.values():
         times_s[what] = noticed_s(times_s[what])
     delay_s = noticed_s(predicts.delay_s)
-    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, predict_s=predicts.work_s, predict_delay_s=delay_s)
+    times_s |= {"predict_s": predicts.work_s, "predict_delay_s": delay_s}
+    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, mapped_bytes=0)
 
 
 def noticed_s(delay_s: float) -> float:

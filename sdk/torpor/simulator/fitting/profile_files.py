@@ -18,7 +18,12 @@ NEEDED = ("model", "memory_bytes")
 
 PROFILES = a(Mapping, "is a CSV file's name, or a ModelProfile by the name of each model")
 PROFILE = a(ModelProfile, "is a ModelProfile")
-FIELDS: Mapping[str, Kind] = {"memory_bytes": BYTES, "disk_bytes": BYTES, **dict.fromkeys(TIMES, AMOUNT)}
+FIELDS: Mapping[str, Kind] = {
+    "memory_bytes": BYTES,
+    "disk_bytes": BYTES,
+    **dict.fromkeys(TIMES, AMOUNT),
+    "mapped_bytes": BYTES,
+}
 
 
 def read_profiles(path: Path | str) -> dict[str, ModelProfile]:
@@ -73,7 +78,8 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
     times_s = {column: _number(where, column, there[column]) for column in TIMES if column in there}
     memory_bytes = _bytes(where, "memory_bytes", there["memory_bytes"])
     disk_bytes = _bytes(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
-    profile = ModelProfile(there["model"], memory_bytes, disk_bytes, **times_s)
+    mapped_bytes = _bytes(where, "mapped_bytes", there["mapped_bytes"]) if "mapped_bytes" in there else 0
+    profile = ModelProfile(there["model"], memory_bytes, disk_bytes, **times_s, mapped_bytes=mapped_bytes)
     if wrong_field := first_wrong_field(profile):
         raise BadTrace(f"{where}: {wrong_field}")
     return profile
@@ -109,4 +115,7 @@ def checked(profiles: Mapping[str, ModelProfile]) -> Mapping[str, ModelProfile]:
 
 def first_wrong_field(profile: ModelProfile) -> str:
     """The first field with an impossible value, in words; empty if there is none."""
-    return next(filter(None, (wrong(name, getattr(profile, name), kind) for name, kind in FIELDS.items())), "")
+    found = next(filter(None, (wrong(name, getattr(profile, name), kind) for name, kind in FIELDS.items())), "")
+    if not found and profile.mapped_bytes > profile.memory_bytes:
+        return "mapped_bytes is more than memory_bytes, of which it is a part"
+    return found

@@ -17,11 +17,15 @@ MIB = 1024 * 1024
 MACHINE = Machine(memory_bytes=12 * MIB, disk_bytes=30 * MIB, threads=2)
 
 
-def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[ConsistencyCheck, Simulation, list[VariantReading]]:
-    """With a reading every few seconds, never at the moment of anything else."""
+def simulated(
+    plan: VariantPlan, trace: Synthetic, mapped: float = 0.0
+) -> tuple[ConsistencyCheck, Simulation, list[VariantReading]]:
+    """With a reading every few seconds, never at the moment of anything else. `mapped` is the part of each model that
+    instances share."""
+    sizes = {name: (1 + number % 3) * MIB for number, name in enumerate(trace.names)}
     profiles = {
-        name: ModelProfile(name, (1 + number % 3) * MIB, MIB, load_s=0.3, predict_s=0.05)
-        for number, name in enumerate(trace.names)
+        name: ModelProfile(name, size, MIB, load_s=0.3, predict_s=0.05, mapped_bytes=int(size * mapped))
+        for name, size in sizes.items()
     }
     check, readings = ConsistencyCheck(), list[VariantReading]()
     simulation = Simulation(plan, profiles, check.on_calls, check.recorded, Spread(0.5, 0.5, 0.5, trace.seed))
@@ -39,13 +43,14 @@ def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[ConsistencyCheck, Si
     rests=st.sampled_from([None, Rests("fixed", 2.0), Rests("histogram", 5.0)]),
     rate_hz=st.floats(1.0, 40.0),
     seed=st.integers(0, 99),
+    mapped=st.sampled_from([0.0, 0.5, 1.0]),
 )
 def test_the_log_and_the_counters_agree(
-    policy: str, sizes: InstanceRange | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int
+    policy: str, sizes: InstanceRange | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int, mapped: float
 ) -> None:
     machine = replace(MACHINE, policy=policy, cache=cache, models_rest=rests)
     plan = VariantPlan(machine, 2 if sizes is None else sizes.floor, sizes, idle_s=7.0)
-    check, simulation, readings = simulated(plan, zipf(40, 0.9, rate_hz, 100.0, seed))
+    check, simulation, readings = simulated(plan, zipf(40, 0.9, rate_hz, 100.0, seed), mapped)
     check.verify(simulation, readings)
     assert len(readings) >= 30
 

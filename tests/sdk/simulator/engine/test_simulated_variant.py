@@ -243,3 +243,17 @@ def test_however_full_the_memory_is_a_model_comes_once_for_a_call_and_once_befor
     simulation, calls = played(plan, trace)
     assert len(calls) == 108
     assert simulation.counts.loads <= sum(not call.hit for call in calls) + len(calls)
+
+
+def test_four_instances_need_a_mapped_file_once() -> None:
+    """One model at four instances, which loads while all of them are in use: each is charged its share."""
+    trace = recorded([(0.0, "m")] * 4 + [(5.0 + second, "m") for second in range(4)])
+    shared = {"m": ModelProfile("m", 9 * MIB, MIB, predict_s=1.0, mapped_bytes=8 * MIB)}
+    plan = VariantPlan(replace(ROOMY, threads=1), 4, begun=True, at_once=1)
+    simulation = Simulation(plan, shared, lambda calls: None)
+    simulation.run(trace)
+    charged = sorted(simulation.planned_bytes().values())
+    assert charged == [MIB - (-8 * MIB // holders) for holders in (4, 3, 2, 1)], "as each saw it at its load"
+    for instance in simulation._ready:
+        instance._look_at_shares()
+    assert sum(simulation.planned_bytes().values()) == (4 * 1 + 8) * MIB
