@@ -4,7 +4,6 @@ This module decides nothing. `torpor_container.core.residency` decides which mod
 one is evicted; `torpor_container.core.resting` decides which idle model is unloaded.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
 )
 from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
@@ -44,6 +44,7 @@ class SimulatedInstance(PlacedInstance):
     profiles: Mapping[str, ModelProfile]
     turns: Turns[SimulatedCall]
     calls: VariantCalls
+    files: SharedFiles
     emptied: Callable[[str], None]
     counts: VariantCounts
     processors: Processors
@@ -55,7 +56,6 @@ class SimulatedInstance(PlacedInstance):
     fleet: FleetLoad = field(default_factory=FleetLoad)
     retired: bool = False  # the instance gets no new requests
     containers: Sequence[SimulatedContainer | None] = ()  # of a pipeline; None is the one with the models
-    holders: Counter[str] = field(default_factory=Counter)  # instances of the machine by the model that they map
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
     _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
@@ -142,9 +142,9 @@ class SimulatedInstance(PlacedInstance):
         return model
 
     def _admit(self, model: InstanceModel) -> None:
-        size_bytes = model.profile.charged_bytes(self.holders[model.name] + 1)
-        if self.holders and not self.memory.has_room(size_bytes):
-            self._look_at_shares()
+        size_bytes = self.files.needed_bytes(model.profile)
+        if not self.memory.has_room(size_bytes):
+            self.files.look(self.memory, self.kernel.now_s)
         plan = self.memory.admit(model.name, size_bytes, self.kernel.now_s)
         if isinstance(plan, Admit):
             self.counts.loads += 1
@@ -175,9 +175,7 @@ class SimulatedInstance(PlacedInstance):
         took_s = now_s - model.since_s
         self.counts.load_s += took_s
         self.disk.release(name)
-        if model.profile.mapped_bytes:
-            self.holders[name] += 1
-        self.memory.loaded(name, model.profile.charged_bytes(self.holders[name]), took_s, now_s)
+        self.memory.loaded(name, self.files.loaded(model.profile), took_s, now_s)
         if victims := self.memory.evict_excess(name, now_s):
             self._dismiss(victims)
         for call in model.waiting:
@@ -214,26 +212,10 @@ class SimulatedInstance(PlacedInstance):
         name, now_s = model.name, self.kernel.now_s
         self.memory.unloaded(name, model.profile.unload_s, now_s)
         del self._models[name]
-        self._unmap(model.profile)
+        self.files.unloaded(model.profile)
         if not self.cache:
             self.disk.drop(name, "ModelCacheSetting is Disabled")
         self._waiters.notify()
-
-    def end(self) -> None:
-        """The instance is gone, and maps nothing any more."""
-        for name, _ in self.memory:
-            self._unmap(self.profiles[name])
-
-    def _unmap(self, profile: ModelProfile) -> None:
-        if profile.mapped_bytes:
-            self.holders[profile.name] -= 1
-
-    def _look_at_shares(self) -> None:
-        """As the container does before a load without room: others may map what this instance maps, or no longer."""
-        for name, model in tuple(self.memory):
-            charged_bytes = self.profiles[name].charged_bytes(self.holders[name])
-            if charged_bytes != model.size_bytes:
-                self.memory.resized(name, charged_bytes, self.kernel.now_s, "its share of a mapped file is another")
 
     def _fail(self, model: InstanceModel, reason: str) -> None:
         now_s = self.kernel.now_s

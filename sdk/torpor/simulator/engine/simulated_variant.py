@@ -5,7 +5,7 @@ serves all held requests; placement picks the instance; the instance loads the m
 sizing rule says how many instances there should be.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +14,7 @@ from sys import intern
 
 from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
 from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import SimulatedContainer, SimulatedPipeline
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
@@ -131,7 +132,8 @@ class Simulation:
         containers = len(self.plan.machine.containers)
         self._numbers = range(containers if containers > 1 else 0)  # of a pipeline's containers
         self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
-        self._holders = Counter[str]()
+        self._files = SharedFiles(self.profiles)
+        self._policy = self.make_policy or partial(policy, self.plan.machine.policy)
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
@@ -180,8 +182,7 @@ class Simulation:
 
     def reading(self) -> VariantReading:
         tiers = [instance.memory for instance in self._ready]
-        models = sum(1 for tier in tiers for _ in tier)
-        planned_bytes = sum(tier.planned_bytes for tier in tiers)
+        models, planned_bytes = sum(1 for tier in tiers for _ in tier), sum(tier.planned_bytes for tier in tiers)
         return VariantReading(self.kernel.now_s, len(self._wanted), self.in_flight, models, planned_bytes)
 
     def planned_bytes(self) -> dict[str, int]:
@@ -307,15 +308,12 @@ class Simulation:
     def _gone(self, slot: str) -> None:
         life, instance = self._draining.pop(slot)
         life.ended_s = self.kernel.now_s
-        # A copy, since what still ends in this instance must not change the next one's disk.
-        self._disks[slot] = dict(instance.disk.stored)
-        instance.end()
+        self._files.ended(instance.memory)
+        self._disks[slot] = dict(instance.disk.stored)  # what still ends here must not change the next one's disk
 
     def _make_instance(self, slot: str) -> SimulatedInstance:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
-        record = None if self.recorded is None else partial(self.recorded, slot)
-        chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
-        processors = Processors(self.kernel, machine.processors)
+        record, processors = self.recorded and partial(self.recorded, slot), Processors(self.kernel, machine.processors)
         disk = SimulatedDisk(
             self.kernel,
             Residency(machine.disk_bytes, LRU(), machine.loads_max),
@@ -328,11 +326,12 @@ class Simulation:
         return SimulatedInstance(
             slot,
             self.kernel,
-            Residency(machine.memory_bytes, chosen, machine.loads_max, record),
+            Residency(machine.memory_bytes, self._policy(), machine.loads_max, record),
             disk,
             self.profiles,
             Turns(Sharing(machine.threads, machine.threads)),
             self._calls,
+            self._files,
             self._close,
             self.counts,
             processors,
@@ -340,7 +339,6 @@ class Simulation:
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
             containers=[self._make_container(number, processors) for number in self._numbers],
-            holders=self._holders,
         )
 
     def _make_container(self, number: int, processors: Processors) -> SimulatedContainer | None:

@@ -255,5 +255,5 @@ def test_four_instances_need_a_mapped_file_once() -> None:
     charged = sorted(simulation.planned_bytes().values())
     assert charged == [MIB - (-8 * MIB // holders) for holders in (4, 3, 2, 1)], "as each saw it at its load"
     for instance in simulation._ready:
-        instance._look_at_shares()
+        simulation._files.look(instance.memory, 99.0)
     assert sum(simulation.planned_bytes().values()) == (4 * 1 + 8) * MIB
