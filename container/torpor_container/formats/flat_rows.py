@@ -1,4 +1,5 @@
-"""Walks rows as they were read through wide flat trees: arrays, and sparse matrices piece by piece."""
+"""Walks rows as they were read through wide flat trees: arrays, and sparse matrices piece by piece; and the refusal of
+rows that a library would refuse."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +10,10 @@ from torpor_container.content import RowLayout, Rows
 from torpor_container.content.reading.npz_rows import CELLS_MAX, densely
 from torpor_container.trees import walking
 from torpor_container.trees.flat_trees import FlatTrees
+
+
+class RowsRefused(Exception):
+    """The rows are not what the model takes. The message is that of its library."""
 
 
 def summed(

@@ -9,17 +9,13 @@ import numpy as np
 
 from torpor_container.content import RowLayout, Rows, decode
 from torpor_container.content.reading.npz_rows import densely
-from torpor_container.formats.flat_rows import summed
+from torpor_container.formats.flat_rows import RowsRefused, summed
 from torpor_container.formats.format import Conventions, Mapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn.estimators import SCIKIT_LEARN
 from torpor_container.trees import flat_trees
 from torpor_container.trees.flat_trees import Array, FlatTrees
 from torpor_container.typed_json import read
-
-
-class RowsRefused(Exception):
-    """The rows are not what the estimator takes. The message is scikit-learn's."""
 
 
 @dataclass(frozen=True)

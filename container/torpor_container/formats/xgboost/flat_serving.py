@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content import RowLayout, Rows
+from torpor_container.formats.flat_rows import RowsRefused
 from torpor_container.formats.format import Conventions, Mapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.xgboost import aws_image, selectable
@@ -25,10 +26,6 @@ COLUMNS_DIFFER = (
 )
 SPARSE_CELLS_MAX = 1024 * 1024
 """A sparse matrix becomes dense in pieces of at most this many cells."""
-
-
-class RowsRefused(Exception):
-    """The rows are not what the model takes. The message is XGBoost's."""
 
 
 @dataclass(frozen=True)
