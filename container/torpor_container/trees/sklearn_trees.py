@@ -55,20 +55,28 @@ def flat(estimator: Any) -> EstimatorTrees:
 # -- trees and forests -------------------------------------------------------------------------------------------------
 def _forest(estimator: Any) -> EstimatorTrees:
     members = [one.tree_ for one in getattr(estimator, "estimators_", (estimator,))]
-    outputs = members[0].value[0].size
-    leaves = None
-    values = [tree.value.reshape(len(tree.value), -1) for tree in members]
+    values = [tree.value.reshape(tree.node_count, -1) for tree in members]
+    outputs, table = values[0].shape[1], None
     if outputs == 1:
-        linked = [_linked(tree, value[:, 0]) for tree, value in zip(members, values, strict=True)]
+        of_nodes = [value[:, 0] for value in values]
     else:
-        leaves, rows = np.unique(np.concatenate(values), axis=0, return_inverse=True)
-        places = np.split(rows, np.cumsum([len(value) for value in values])[:-1])
-        linked = [_linked(tree, place) for tree, place in zip(members, places, strict=True)]
+        table, of_nodes = _table(members, values)
+    linked = [_linked(tree, value) for tree, value in zip(members, of_nodes, strict=True)]
     return EstimatorTrees(
-        arranged(linked, np.zeros(len(linked)), np.zeros(outputs), estimator.n_features_in_, leaves),
+        arranged(linked, np.zeros(len(linked)), np.zeros(outputs), estimator.n_features_in_, table),
         averaged=len(members),
         choice="most" if hasattr(estimator, "classes_") else "",
     )
+
+
+def _table(members: Sequence[Any], values: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """The different leaves of all trees, and for each tree which of them each node is; 0 for inner nodes."""
+    is_leaf = [tree.children_left < 0 for tree in members]
+    leaves = np.concatenate([value[leaf] for value, leaf in zip(values, is_leaf, strict=True)])
+    table, places = np.unique(leaves, axis=0, return_inverse=True)
+    of_nodes = np.zeros(sum(map(len, values)), np.int64)
+    of_nodes[np.concatenate(is_leaf)] = places
+    return table, np.split(of_nodes, np.cumsum([len(value) for value in values])[:-1])
 
 
 def _linked(tree: Any, values: Array) -> LinkedTree:

@@ -81,7 +81,7 @@ def predicted(model: "str | lightgbm.Booster", rows: Any) -> Any:
 def trained(name: str) -> str:
     """The text of a model."""
     case = CASES[name]
-    rows, target = _rows(1), case.of(_target())
+    rows, target = rows_of(1), case.of(_target())
     data = lightgbm.Dataset(
         rows, target, group=[100] * (ROWS // 100) if case.ranked else None,
         categorical_feature=CATEGORIES if case.categories else [],
@@ -93,7 +93,7 @@ def trained(name: str) -> str:
 
 def telling_rows(model: TextModel) -> Any:
     """Rows with missing values, infinities and zeros, and with cells around every threshold."""
-    rows = _rows(2) * 2
+    rows = rows_of(2) * 2
     chance = np.random.default_rng(3)
     rows[:, CATEGORIES] += chance.choice([0, 0.5, -0.5, 0.999999], (ROWS, len(CATEGORIES)))
     cells = rows.ravel()
@@ -108,7 +108,7 @@ def telling_rows(model: TextModel) -> Any:
     return rows
 
 
-def _rows(seed: int) -> Any:
+def rows_of(seed: int) -> Any:
     chance = np.random.default_rng(seed)
     rows = chance.normal(size=(ROWS, COLUMNS))
     rows[:, 3], rows[:, 5] = chance.integers(-1, 90, ROWS), chance.integers(0, 5, ROWS)
@@ -119,6 +119,6 @@ def _rows(seed: int) -> Any:
 
 
 def _target() -> Any:
-    rows = np.nan_to_num(_rows(1))
+    rows = np.nan_to_num(rows_of(1))
     noise = np.random.default_rng(4).normal(size=ROWS)
     return np.abs(noise + rows[:, 0] + np.sin(rows[:, 3] * 7) + rows[:, 5] % 2) + 0.1
