@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
+from tests.endpoint.services.helpers.async_scene import Scene, played
 from tests.endpoint.services.helpers.failing_machine import DATABASE, FailingMachine
 from tests.helpers.waiting import reached
 from torpor_account.metrics import metrics
 from torpor_account.storage.databases.database import DatabaseAway
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    hurry(monkeypatch)
 
 
 def test_requests_are_sent_in_their_order_one_at_a_time(tmp_path: Path) -> None:
@@ -29,7 +24,7 @@ def test_requests_are_sent_in_their_order_one_at_a_time(tmp_path: Path) -> None:
         assert scene.instances.sent == bodies
         assert scene.instances.most == 1
         assert (scene.bucket / "out/7").read_bytes() == b"7"
-        await reached(lambda: len(scene.messages) == 8, look_s=0.005)
+        await reached(lambda: len(scene.messages) == 8, look_s=0.1)
         assert {topic for topic, _ in scene.messages} == {"arn:ok"}
 
     played(tmp_path, story)
@@ -39,7 +34,7 @@ def test_the_lines_of_removed_variants_share_the_room_of_their_successor(tmp_pat
     async def story(scene: Scene) -> None:
         for variant in ("a", "b", "v"):
             await scene.ask(b"wait", b"wait", variant=variant)
-        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await reached(lambda: scene.instances.sent, look_s=0.1)
         await asyncio.sleep(0.1)
         assert scene.instances.sent == [b"wait"]
         scene.dispatcher.put_levels()
@@ -59,7 +54,7 @@ def test_what_the_platform_broke_is_tried_three_times(tmp_path: Path) -> None:
         assert (kept.state, kept.attempts, scene.instances.sent) == (AsyncState.FAILED, 3, [b"break"] * 3)
         assert "could not get a response from the shop endpoint" in str(kept.reason)
         assert json.loads((scene.bucket / "failed/0").read_text())["message"] == kept.reason
-        await reached(lambda: scene.messages, look_s=0.005)
+        await reached(lambda: scene.messages, look_s=0.1)
         [(topic, message)] = scene.messages
         assert (topic, message["failureReason"]) == ("arn:failed", kept.reason)
         assert message["failureLocation"] == "s3://results/failed/0"
@@ -108,11 +103,11 @@ def test_a_notice_waits_for_its_topic(tmp_path: Path) -> None:
         scene.topics_work = False
         [number] = await scene.ask(b"1")
         await scene.ended(number)
-        await reached(lambda: scene.counted(metrics.NOTIFICATION_FAILURES) > 2, look_s=0.005)
+        await reached(lambda: scene.counted(metrics.NOTIFICATION_FAILURES) > 2, look_s=0.1)
         assert len(scene.queue.unsent((), 10)) == 1
         scene.topics_work = True
-        await reached(lambda: scene.messages, look_s=0.005)
-        await reached(lambda: not scene.queue.unsent((), 10), look_s=0.005)
+        await reached(lambda: scene.messages, look_s=0.1)
+        await reached(lambda: not scene.queue.unsent((), 10), look_s=0.1)
 
     played(tmp_path, story)
 
@@ -120,14 +115,14 @@ def test_a_notice_waits_for_its_topic(tmp_path: Path) -> None:
 def test_the_requests_of_a_deleted_endpoint_fail_and_say_so(tmp_path: Path) -> None:
     async def story(scene: Scene) -> None:
         numbers = await scene.ask(b"wait", b"2", b"3")
-        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await reached(lambda: scene.instances.sent, look_s=0.1)
         scene.roster.stop("shop")
         late = await scene.ask(b"accepted as it was deleted")
         await scene.dispatcher.look()
         await scene.ended(*numbers, *late)
         assert {scene.kept(number).reason for number in (*numbers, *late)} == {DELETED}
         assert scene.instances.sent == [b"wait"]
-        await reached(lambda: len(scene.messages) == 4, look_s=0.005)
+        await reached(lambda: len(scene.messages) == 4, look_s=0.1)
         assert len(list((scene.bucket / "failed").iterdir())) == 4
 
     played(tmp_path, story)
@@ -190,7 +185,7 @@ def test_a_request_that_finds_no_room_waits_and_counts_no_attempt(tmp_path: Path
 def test_only_a_request_that_waits_is_cancelled(tmp_path: Path) -> None:
     async def story(scene: Scene) -> None:
         runs, waits = await scene.ask(b"wait", b"2")
-        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await reached(lambda: scene.instances.sent, look_s=0.1)
         assert not await scene.dispatcher.cancel(runs)
         assert await scene.dispatcher.cancel(waits)
         assert scene.dispatcher.running("shop") == [runs]
@@ -206,7 +201,7 @@ def test_a_request_whose_cancellation_the_database_refused_is_answered(tmp_path:
 
     async def story(scene: Scene) -> None:
         runs, waits = await scene.ask(b"wait", b"2")
-        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await reached(lambda: scene.instances.sent, look_s=0.1)
         machine.fail_next(0, 1)
         with pytest.raises(DatabaseAway):
             await scene.dispatcher.cancel(waits)
@@ -221,7 +216,7 @@ def test_a_request_whose_cancellation_the_database_refused_is_answered(tmp_path:
 def test_what_waited_goes_on_after_a_restart(tmp_path: Path) -> None:
     async def first(scene: Scene) -> None:
         await scene.ask(b"wait", b"2")
-        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await reached(lambda: scene.instances.sent, look_s=0.1)
 
     async def second(scene: Scene) -> None:
         scene.instances.gate.set()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.endpoint.helpers.fake_host import FakeHost
-from tests.endpoint.helpers.virtual_time import VirtualTime
+from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.endpoint.services.helpers.async_scene import OK, Instances, Scene
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, DISK, STORE, FailingMachine
 from torpor_account.core.outages.records_fault import RecordsFault
@@ -35,18 +35,6 @@ T = TypeVar("T")
 TTL_S = 500.0
 TIMEOUT_S = 60.0
 AT_ONCE = 1
-
-
-class ThreadlessTime(VirtualTime):
-    """Work for threads is done at once, in the loop's own."""
-
-    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":  # type: ignore[override]
-        done: asyncio.Future[T] = self.create_future()
-        try:
-            done.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - it is the outcome
-            done.set_exception(error)
-        return done
 
 
 class PartlyFailingMachine(FailingMachine):

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.endpoint.services.helpers.failing_machine import (
     FailingDatabase,
     FailingMachine,
@@ -19,7 +18,6 @@ from tests.endpoint.services.helpers.failing_machine import (
     FailingThreads,
 )
 from tests.helpers.waiting import reached
-from torpor_account.core.outages import waiting
 from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import EmbeddedStorage
@@ -32,7 +30,6 @@ from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
 from torpor_endpoint.core.resource_records import AsyncInference
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
-from torpor_endpoint.runtime.asynchronous import line_sending, notifying
 from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue, Waiting
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
@@ -181,7 +178,7 @@ class Scene:
         return kept
 
     async def ended(self, *numbers: int) -> None:
-        await reached(lambda: all(self.kept(number).ended_s is not None for number in numbers), look_s=0.005)
+        await reached(lambda: all(self.kept(number).ended_s is not None for number in numbers), look_s=0.5)
 
     def counted(self, metric: metrics.Metric) -> float:
         return self.registry.series(metric, {"EndpointName": "shop", "VariantName": "v"}).total().sum
@@ -190,29 +187,21 @@ class Scene:
 Story = Callable[[Scene], Awaitable[None]]
 
 
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what waits try again soon."""
-    monkeypatch.setattr(line_sending, "LOOK_S", 0.01)
-    monkeypatch.setattr(line_sending, "PAUSES_S", (0.01,))
-    monkeypatch.setattr(waiting, "FIRST_PAUSE_S", 0.005)
-    monkeypatch.setattr(waiting, "LONGEST_PAUSE_S", 0.02)
-    monkeypatch.setattr(notifying, "PAUSES_S", (0.02,))
+def played(folder: Path, story: Story, instances: int = 1, machine: FailingMachine | None = None) -> None:
+    """Plays the story in one thread and in virtual time: no pause takes any."""
 
-
-def played(
-    folder: Path, story: Story, instances: int = 1, machine: FailingMachine | None = None, within_s: float = 20.0
-) -> None:
     async def scene() -> None:
         with FakeHost() as host:
             scene = Scene(folder, host, machine or FailingMachine(""))
             await scene.stage.ready(instances)
             await scene.dispatcher.start()
             try:
-                await asyncio.wait_for(story(scene), within_s)
+                await story(scene)
             finally:
                 await scene.dispatcher.close()
                 await scene.pool.close("the test is over")
                 scene.queue.close()
                 scene.objects.close()
 
-    asyncio.run(scene())
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(scene())
