@@ -143,6 +143,7 @@ def _parse(data: bytes, method: bytes, take: Callable[[bytes, bytes], object]) -
     except httptools.HttpParserUpgrade:
         pass  # it stops behind such a head; the offer to speak another protocol is not taken up
     except httptools.HttpParserInvalidMethodError:  # RFC 9110, section 15.6.2
+        check_begun(data)  # whose answer comes first where the head comes in pieces
         raise RequestRefused(501, f"The method {method.decode('ascii')} is not known") from None
     except httptools.HttpParserError as error:
         raise RequestRefused(400, str(error)) from None
