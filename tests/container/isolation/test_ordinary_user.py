@@ -14,9 +14,16 @@ from tests.helpers.ordinary_user import ROOT, USER, as_ordinary_user
 ROOM = Path(__file__).parent
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("test_box.py", "tracing", "test_own_view.py"), id="what it may not"),
+        pytest.param(("test_honest_scripts.py",), id="what it may", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
-def test_the_box_holds_a_user_who_is_not_root() -> None:
-    tests = [str(ROOM / name) for name in ("test_box.py", "tracing", "test_honest_scripts.py", "test_own_view.py")]
+def test_the_box_holds_a_user_who_is_not_root(names: tuple[str, ...]) -> None:
+    tests = [str(ROOM / name) for name in names]
     with TemporaryDirectory() as folder:
         shutil.chown(folder, USER, USER)
         pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]

@@ -96,8 +96,12 @@ class Attacked:
         )
 
 
+USERS = ("root", "an ordinary user, whole boxes")
+LATER = ("an ordinary user", "root, whole boxes")
+
+
 @pytest.fixture(
-    scope="module", params=["root", "an ordinary user", "root, whole boxes", "an ordinary user, whole boxes"]
+    scope="module", params=[*USERS, *(pytest.param(who, marks=pytest.mark.thorough, id=who) for who in LATER)]
 )
 def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
     """As the tests' own user, who may be root, or as an ordinary one, whom pytest's own folders shut out."""

@@ -78,8 +78,12 @@ def transform_fn(libc, body, content_type, accept):
 """
 
 
+USERS = ("root", "an ordinary user, whole boxes")
+LATER = ("an ordinary user", "root, whole boxes")
+
+
 @pytest.fixture(
-    scope="module", params=["root", "an ordinary user", "root, whole boxes", "an ordinary user, whole boxes"]
+    scope="module", params=[*USERS, *(pytest.param(who, marks=pytest.mark.thorough, id=who) for who in LATER)]
 )
 def live(request: pytest.FixtureRequest) -> Iterator[LiveEndpoint]:
     """With access keys. As the tests' own user, who may be root, or as an ordinary one."""
