@@ -101,6 +101,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "sessions",
         "traffic",
         "testing",
+        "warm_steps",
     ),
 }
 """By the name that `MUTANTS` takes. The others, such as `pages` and `pricing`, hold values alone."""

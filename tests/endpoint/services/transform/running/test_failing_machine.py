@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.endpoint.services.helpers.failing_machine import (
     KINDS,
     FailingDatabase,
@@ -17,7 +18,6 @@ from tests.endpoint.services.helpers.failing_machine import (
     FailingStorage,
     FailingThreads,
 )
-from torpor_account.core.outages import waiting
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import EmbeddedStorage
 from torpor_account.s3.object_store import ObjectStore
@@ -35,12 +35,6 @@ from torpor_endpoint.storage.schema import RECORDS
 
 OBJECTS = {"a": b"a", "b": b"b", "refused": b"refuse"}
 RESULTS = {"a.out": b"A", "b.out": b"B"}
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "FIRST_PAUSE_S", 0.002)
-    monkeypatch.setattr(waiting, "LONGEST_PAUSE_S", 0.01)
 
 
 class Answering:
@@ -167,4 +161,5 @@ def test_each_job_ends_as_it_earned_whatever_step_the_machine_fails(tmp_path: Pa
         jobs.objects.close()
         jobs.file.close()
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(story())
