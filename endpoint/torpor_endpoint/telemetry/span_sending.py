@@ -90,7 +90,8 @@ class SpanSender:
         self._logged_s: float | None = None
 
     def send(self, request: Passage, trace: RequestTrace, spans: Sequence[PlannedSpan]) -> None:
-        """Queue the spans of one request, its own first; or drop all of them if the queue has no room for them."""
+        """Queue the spans of one request, or drop all of them if the queue has no room for them. `spans` has its own
+        first, and that is queued last: a batch may end anywhere, and who has the request's own has all of them."""
         if self._came - self._exporter.left + len(spans) > self._queue_max:
             self._count(Counter({_of(request): 1}))
             return
@@ -101,7 +102,7 @@ class SpanSender:
         def context(span_id: int, remote: bool = False) -> SpanContext:
             return SpanContext(trace.trace_id, span_id, remote, flags, state)
 
-        for plan in spans:
+        for plan in (*spans[1:], *spans[:1]):
             remote = plan.kind is PlannedKind.SERVER  # its parent is the caller's
             # Made as they are, and not by a Tracer, which takes fifteen times as long for spans that have ended.
             span = ReadableSpan(

@@ -39,9 +39,10 @@ def test_a_router_sends_traces_as_its_own_instance_of_the_service_and_no_metrics
                 spans = collector.tree(answer.headers["x-amzn-requestid"])
         finally:
             router.stop()
-        assert [span.name for span in spans][:2] == ["POST /endpoints/{EndpointName}/invocations", "invoke"]
+        assert spans[0].name == "POST /endpoints/{EndpointName}/invocations"
         assert (spans[0].trace, spans[0].parent) == (TRACE, SPAN)
-        assert told == f"00-{TRACE}-{spans[1].id}-01"
+        (sent,) = (span for span in spans if span.name == "invoke")  # it may have been held before
+        assert told == f"00-{TRACE}-{sent.id}-01"
         assert soon(lambda: collector.resources, within_s=60)
         ((service, instance),) = {named(span.resource) for span in spans}
         ((service_of_control, control),) = {named(resource) for resource in collector.resources}  # of metrics
