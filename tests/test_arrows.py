@@ -94,9 +94,25 @@ IMPURE = {"time", "random", "asyncio", "socket", "os", "threading", "subprocess"
 CLIENTS = {"boto3", "botocore", "obstore", "httptools", "starlette", "gunicorn", "moto", "requests", "httpx", "psutil"}
 
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a block, and the clauses of `try` and `match`. Expressions are ten times as many nodes."""
+    for name in BLOCKS:
+        yield from getattr(node, name, ())
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those of a block, and of the blocks in it."""
+    for part in inside(node):
+        yield part
+        yield from statements(part)
+
+
 def imports(path: Path) -> Iterator[str]:
     """Every module that the file imports, also inside functions and under TYPE_CHECKING."""
-    for node in ast.walk(parsed(path)):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -156,7 +172,7 @@ def needed(node: ast.AST, known: Collection[str]) -> Iterator[str]:
     `from package import name` needs the module of this name, or else what the package itself defines. So a package may
     gather its modules, and they may import one another; who imports from its own package goes in a circle.
     """
-    for part in ast.iter_child_nodes(node):
+    for part in inside(node):
         if isinstance(part, ast.Import):
             yield from (name.name for name in part.names)
         elif isinstance(part, ast.ImportFrom):

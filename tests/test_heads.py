@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_arrows import FOLDERS, ROOT, imports, is_under, modules, parsed
+from tests.test_arrows import FOLDERS, ROOT, imports, is_under, modules, parsed, statements
 from tests.test_names import classes
 
 FOREIGN = {
@@ -63,7 +63,7 @@ WORD = re.compile(r"\w+")
 
 def docstrings(module: ast.AST) -> Iterator[ast.Constant]:
     """Every string that stands alone: of the module, its classes, functions, fields and tables."""
-    for node in ast.walk(module):
+    for node in statements(module):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value
 
