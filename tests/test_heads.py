@@ -26,7 +26,7 @@ FOREIGN = {
     "VpcConfig.Subnets sagemaker.amazonaws.com "
     "MetricData.member.1.Dimensions.member.1.Name MetricData.member.1.Unit MetricData.member.1.Value",
     "AWS's SDKs and toolkits": "Environment get_execution_role handle_error serve_utils.predict serving_mms.py",
-    "frameworks": "Booster.inplace_predict XGBRegressor aialgs.data.Record external_data f0 f1 feature_names_in_ fit "
+    "frameworks": "Booster.inplace_predict XGBRegressor aialgs.data.Record f0 f1 feature_names_in_ fit "
     "inplace_predict predict save_model utils/parallel.py validate_features",
     "the system and its protocols": "POOL_SIZE _IOR chattr ps waitpid",
     "files and folders": "City.tar.gz code/inference.py endpoint/variant invocations_per_function_md.anon.dNN.csv "

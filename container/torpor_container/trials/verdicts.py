@@ -23,7 +23,7 @@ PRUNED_EVERY = 1000
 
 
 def key_of(content: str, *decided: str) -> str:
-    """The key of a content (`Seal.content`) and of all else that decides what is loaded and by which software: 32
+    """The key of a content, as its seal has it, and of all else that decides what is loaded and by which software: 32
     hexadecimal digits."""
     return hashlib.sha256("\0".join((content, *decided)).encode(errors="surrogatepass")).hexdigest()[:32]
 
