@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from torpor_container.artifacts.errors import DiskTooSmall, disk_full_for
+from torpor_container.core.occupancy import Footprint
 
 Write = Callable[[BinaryIO], object]
 
@@ -65,8 +66,12 @@ class MappedFolder:
         digest = hashlib.sha256("\0".join((content, file)).encode(errors="surrogatepass")).hexdigest()
         return f"{digest[:32]}.{kind}"
 
-    def has(self, name: str) -> bool:
-        return (self._files / name).exists()
+    def share_bytes(self, name: str) -> int | None:
+        """What one more instance that maps the file is charged for it; None if there is none."""
+        with suppress(FileNotFoundError):
+            found = (self._files / name).stat()
+            return Footprint(0, found.st_size).charged_bytes(found.st_nlink)
+        return None
 
     def take(self, name: str) -> MappedFile | None:
         """Hold the file of this name; None if there is none. Raises OSError."""

@@ -27,7 +27,7 @@ REFUSED = "refused"
 
 
 @dataclass(frozen=True)
-class ModelFile:
+class MappableFile:
     """The file of one version of a model that may have a mapped form."""
 
     format: Format
@@ -57,7 +57,7 @@ class MappedForms:
         self._ways = ways
         self._failed: set[str] = set()
 
-    def wanted(self, file: ModelFile) -> bool:
+    def wanted(self, file: MappableFile) -> bool:
         """Whether the model is to be mapped."""
         known = file.format
         is_mapped = known.mapped is not None and self._ways.get(known.name, PRIVATE) != PRIVATE
@@ -71,25 +71,26 @@ class MappedForms:
         """Whether a model that is called often leaves its mapped form."""
         return known.mapped is not None and known.mapped.until_hot and self._ways.get(known.name) == AUTO
 
-    def has(self, file: ModelFile) -> bool:
-        """Whether the model is to be mapped, and its form is there. Blocks."""
-        return self.wanted(file) and self._folder.has(file.name)
+    def share_bytes(self, file: MappableFile) -> int | None:
+        """What the model's form would be charged here; None if the model is not to be mapped, or has no form yet.
+        Blocks."""
+        return self._folder.share_bytes(file.name) if self.wanted(file) else None
 
     def close(self) -> None:
         self._folder.close()
 
-    def take(self, file: ModelFile) -> MappedFile | None:
+    def take(self, file: MappableFile) -> MappedFile | None:
         """The model's mapped form, held until it is released; None if it has none yet. Blocks."""
         with suppress(OSError, DiskFull):
             return self._folder.take(file.name)
         return None
 
-    def damaged(self, file: ModelFile, error: Exception) -> None:
+    def damaged(self, file: MappableFile, error: Exception) -> None:
         """A form could not be used: it is removed, and made anew after the next load."""
         log.warning("the mapped form of %s cannot be used, and is removed: %s", file.path.name, error)
         self._folder.forget(file.name)
 
-    async def made(self, file: ModelFile) -> MappedFile | None:
+    async def made(self, file: MappableFile) -> MappedFile | None:
         """Make the form, unless another instance has; None if that fails now. Raises NotMapped with the reason if the
         model has none, which is then known."""
         if file.name in self._failed:
@@ -109,7 +110,7 @@ class MappedForms:
         return None
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _make(self, file: ModelFile) -> MappedFile:
+    async def _make(self, file: MappableFile) -> MappedFile:
         made = await asyncio.to_thread(self._begun, file)
         with ExitStack() as unless_proved:
             unless_proved.callback(made.release)
@@ -132,7 +133,7 @@ class MappedForms:
             unless_published.pop_all()
         return published
 
-    def _begun(self, file: ModelFile) -> MappedFile:
+    def _begun(self, file: MappableFile) -> MappedFile:
         if file.path.stat().st_size < file.form.least_bytes:
             raise NotMapped(f"it is smaller than {file.form.least_bytes:,} bytes")
         made = self._folder.begin(file.name)
@@ -144,7 +145,7 @@ class MappedForms:
             unless_begun.pop_all()
         return made
 
-    def _why_refused(self, file: ModelFile) -> str:
+    def _why_refused(self, file: MappableFile) -> str:
         """Why the model has no form; empty where nobody has found out."""
         held = self._folder.take(f"{file.name}.{REFUSED}")
         if held is None:
@@ -154,7 +155,7 @@ class MappedForms:
         finally:
             held.release()
 
-    def _refuse(self, file: ModelFile, why: str) -> None:
+    def _refuse(self, file: MappableFile, why: str) -> None:
         log.info("%s has no mapped form: %s", file.path.name, why)
         with suppress(OSError, DiskFull):
             self._folder.put(f"{file.name}.{REFUSED}", lambda target: target.write(why.encode())).release()

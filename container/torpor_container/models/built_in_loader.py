@@ -17,7 +17,7 @@ from torpor_container.errors import ContainerError, LoadFailed, machine_faults
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, Format, available, detect
 from torpor_container.formats.format import DATA
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
-from torpor_container.mapped.mapped_forms import MappedForms, ModelFile
+from torpor_container.mapped.mapped_forms import MappableFile, MappedForms
 from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
 from torpor_container.measuring.load_meter import Meter
@@ -56,8 +56,8 @@ class Identified(NamedTuple):
     disk_bytes: int
     step: Step
     tried: Version | None
-    mapped: bool = False
-    """Whether the model has a mapped form."""
+    share_bytes: int | None = None
+    """The share of its mapped form that this instance would be charged; None if it has none."""
 
 
 class BuiltInLoader:
@@ -162,14 +162,14 @@ class BuiltInLoader:
     async def recognise(self, placed: Placed) -> Found:
         if self._submitted and (refusal := self._no_scripts()):
             raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
-        known, path, disk_bytes, step, tried, mapped = await self._identified(placed)
+        known, path, disk_bytes, step, tried, share_bytes = await self._identified(placed)
         if placed.content:
             self._known[placed.directory] = known, path
         if known.name == SCRIPT and (refusal := self._no_scripts()):
             raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
-        found = Recognised(placed, known, path, disk_bytes, step, tried, mapped)
+        found = Recognised(placed, known, path, disk_bytes, step, tried, share_bytes is not None)
         predicted = self._in_process.predicted_bytes(found)
         load: Load = partial(self._load, replace(found, predicted_bytes=predicted))
         if self._quarantine is not None and tried is not None:
@@ -178,7 +178,7 @@ class BuiltInLoader:
                 load = await passed
             else:
                 load, _ = await asyncio.gather(passed, self._in_process.prepare(found))
-        return Found(predicted, load)
+        return Found(predicted + (share_bytes or 0), load)
 
     async def _identified(self, placed: Placed) -> "Identified":
         seen = placed.seen
@@ -211,8 +211,9 @@ class BuiltInLoader:
         if placed.pardoned:
             self._verdicts.pardon(key)
         tried = Version(candidate, key, True, self._verdicts.read(key))
-        mapped = self._forms is not None and self._forms.has(ModelFile(known, path, key, disk_bytes))
-        return Identified(known, path, disk_bytes, step, tried, mapped)
+        mappable = MappableFile(known, path, key, disk_bytes)
+        share_bytes = self._forms.share_bytes(mappable) if self._forms is not None else None
+        return Identified(known, path, disk_bytes, step, tried, share_bytes)
 
     def _no_scripts(self) -> str:
         """Why no script may run; empty if scripts may."""

@@ -43,6 +43,17 @@ def test_the_count_of_holders_follows_takes_and_releases(tmp_path: Path) -> None
     assert holders(first.path) == 1
 
 
+def test_one_more_instance_is_charged_an_equal_share(tmp_path: Path) -> None:
+    folder = MappedFolder(tmp_path, 1000)
+    assert folder.share_bytes(NAME) is None
+    put(folder).release()
+    assert folder.share_bytes(NAME) == 100
+    folder.take(NAME)
+    assert folder.share_bytes(NAME) == 50
+    folder.take(NAME)
+    assert folder.share_bytes(NAME) == 34
+
+
 def test_forms_and_versions_have_names_of_their_own() -> None:
     names = {
         MappedFolder.name_of(kind, version, file)

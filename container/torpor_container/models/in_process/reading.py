@@ -9,7 +9,7 @@ from torpor_container.formats import Conventions, Format, ServableModel
 from torpor_container.formats.format import Mapped
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.mapped.mapped_folder import MappedFile
-from torpor_container.mapped.mapped_forms import ModelFile
+from torpor_container.mapped.mapped_forms import MappableFile
 from torpor_container.measuring.memory_gauge import MemoryGauge
 from torpor_container.models.loader import Placed
 from torpor_container.models.quarantine import Version
@@ -38,9 +38,9 @@ class Recognised:
     predicted_bytes: int = 0
 
     @property
-    def file(self) -> ModelFile:
+    def file(self) -> MappableFile:
         assert self.tried is not None, "a script has no other form"
-        return ModelFile(self.format, self.path, self.tried.key, self.disk_bytes)
+        return MappableFile(self.format, self.path, self.tried.key, self.disk_bytes)
 
     @property
     def needs(self) -> tuple[Step, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """ONNX models whose weights instances share: parted once, proved, followed by the accounts, and left when hot."""
 
 import json
+import random
 import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -194,3 +195,34 @@ def test_a_model_answers_while_its_file_is_evicted_and_a_replaced_one_never_come
     until_resized(one, "m")
     np.testing.assert_allclose(said(one, "m"), second, rtol=1e-4, atol=1e-2)
     np.testing.assert_allclose(said(machine.instance(), "m"), second, rtol=1e-4, atol=1e-2)
+
+
+def expected(seed: int) -> list[float]:
+    dice = np.random.default_rng(seed)
+    v, w = (dice.normal(size=(WIDTH, WIDTH)).astype(np.float32) for _ in "vw")
+    row = np.array(ROW.split(b","), np.float32)
+    return [float(cell) for cell in row @ v @ w]
+
+
+def test_answers_stay_right_while_models_come_leave_and_are_replaced_on_a_full_disk(machine: Machine) -> None:
+    """Two instances: one keeps its models and asks for newer ones, the other unloads after each call and fetches again.
+    There is room for two of five mapped files, and for two unpacked artifacts of each instance."""
+    dice, seeds = random.Random(3), dict.fromkeys("abcde", 0)
+    fleet = [
+        machine.instance(TORPOR_DISK_MIB="8", TORPOR_REVALIDATE="resident"),
+        machine.instance(TORPOR_DISK_MIB="8", TORPOR_MODEL_CACHE="false"),
+    ]
+    for number in range(40):
+        name = dice.choice("abcde")
+        if not seeds[name] or number % 5 == 0:
+            seeds[name] = number + 1
+            machine.put(name, network(seeds[name]))
+        for instance in fleet:
+            np.testing.assert_allclose(said(instance, name), expected(seeds[name]), rtol=1e-3, atol=0.05)
+    assert machine.files(), "some were mapped"
+    assert sum(file.stat().st_size for file in machine.files()) <= 8 * 2**20
+    kept: Any = fleet[0].get("/_torpor/state").json()
+    mapped = {decision["model"] for decision in kept["decisions"] if "mapped" in decision["reason"]}
+    assert mapped & {model["name"] for model in kept["models"]}, "and some still are"
+    machine.close()
+    assert list(machine.mapped.glob("*/holders/*")) == [], "nothing is held, and nothing unfinished is left"
