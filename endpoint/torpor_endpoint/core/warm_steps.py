@@ -7,10 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from torpor_container.processes.import_steps import Step
-from torpor_container.settings import BY_FIELD
+from torpor_container.settings import BY_FIELD, MIB
 
 FOREIGN, PROGRAM, IMAGE = (BY_FIELD[field].variable for field in ("container", "program", "image"))
 SCIKIT_LEARN_IMAGE = "scikit-learn"
+MEMORY = BY_FIELD["memory_bytes"]
+SMALL_BYTES = 512 * MIB
+"""A library that an instance imports takes its own memory, scikit-learn 74 MiB of it: a smaller one has all from its
+zygote, whatever its models need."""
 UNUSED_S = 60.0
 """A new endpoint gets its first models within this time, or gets them later as one that has slept does."""
 
@@ -36,11 +40,22 @@ def wanted(environment: Mapping[str, str], recorded: Step | None) -> WantedStep:
     """What an instance with these variables needs, on whose disk, or a sibling's, models have needed `recorded`."""
     if environment.get(FOREIGN):
         return WantedStep(Step.BARE)
+    if _is_small(environment):
+        return WantedStep(Step.WHOLE)
     if recorded is not None:
         return WantedStep(recorded)
     if environment.get(PROGRAM) or environment.get(IMAGE) == SCIKIT_LEARN_IMAGE:
         return WantedStep(Step.WHOLE)
     return WantedStep(Step.BOOSTERS, guessed=True)
+
+
+def _is_small(environment: Mapping[str, str]) -> bool:
+    """Whether it has no room for libraries that it would import itself."""
+    try:
+        memory_bytes: int = MEMORY.read(environment.get(MEMORY.variable, MEMORY.default))
+        return memory_bytes < SMALL_BYTES
+    except ValueError:  # the instance itself refuses this value, and says why
+        return False
 
 
 def source(needs: WantedStep, running: Collection[WarmZygote]) -> Step:

@@ -65,6 +65,10 @@ def test_the_highest_zygote_is_never_taken_over(running: Collection[WarmZygote],
         ({"SAGEMAKER_PROGRAM": "inference.py"}, None, WantedStep(Step.WHOLE)),
         ({"TORPOR_CONTAINER": '{"command": ["serve"]}'}, None, WantedStep(Step.BARE)),
         ({"TORPOR_CONTAINER": "", "SAGEMAKER_PROGRAM": ""}, Step.BOOSTERS, WantedStep(Step.BOOSTERS)),
+        ({"TORPOR_MEMORY_MIB": "511"}, Step.BARE, WantedStep(Step.WHOLE)),  # what it imports itself would be its own
+        ({"TORPOR_MEMORY_MIB": "511", "TORPOR_CONTAINER": '{"command": ["serve"]}'}, None, WantedStep(Step.BARE)),
+        ({"TORPOR_MEMORY_MIB": "512"}, Step.BARE, WantedStep(Step.BARE)),
+        ({"TORPOR_MEMORY_MIB": "much"}, Step.BARE, WantedStep(Step.BARE)),
     ],
 )
 def test_an_instance_needs_what_its_models_needed_and_at_first_what_its_settings_say(

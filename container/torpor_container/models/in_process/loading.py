@@ -88,7 +88,8 @@ class InProcessLoading:
         """Import what the model needs, which belongs to no model."""
         if not self.is_ready_for(found):
             step, frameworks = found.needs
-            await self._tools.loaders.run(_import_all, step, frameworks)
+            with self._tools.meter.window():  # so that it counts as no other model's memory
+                await self._tools.loaders.run(_import_all, step, frameworks)
             self._imported.update(frameworks)
 
     def predicted_bytes(self, found: Recognised) -> int:
