@@ -18,13 +18,13 @@ PLACE = re.compile(rb"--shared-port=[\d,]*,(\d+)\0")
 
 
 def connections(live: LiveEndpoint) -> list[int | None]:
-    """How many connections each process has, the control first; None for one that does not accept."""
+    """How many connections each process has, the control first; None for one that does not accept, or not yet."""
     (control,) = live.worker_pids()
     for entry in Path(f"/proc/{control}/fd").iterdir():
         with suppress(FileNotFoundError):
             if os.readlink(entry).startswith(BOARD):
                 return [number - 1 if number else None for number in array("I", entry.read_bytes())]
-    raise AssertionError("this process has no board")
+    return [None]
 
 
 def all_accept(live: LiveEndpoint) -> bool:

@@ -5,7 +5,10 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -118,16 +121,41 @@ def test_a_router_whose_worker_alone_is_killed_routes_again(live: LiveEndpoint) 
         assert len(found) == 1
 
 
-def test_the_ledger_has_the_calls_of_all_processes(tmp_path: Path) -> None:
+def test_calls_spread_evenly_and_the_ledger_and_the_metrics_have_those_of_all_processes(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path / "data", "--routers=2") as live:
         put(live.folder("shop"), {"models/7.tar": constant(7.0)})
         live.deploy("Fixed", Variant(many("shop/models/")))
         assert all_accept(live)
+        with ExitStack() as connected:
+            clients = [connected.enter_context(closing(_connected(live))) for _ in range(9)]
+            assert [_invoked(client) for client in clients * 12] == [b"[7.0]"] * 108
+        assert soon(lambda: sum(_routed(live)) == 108)
+        assert max(_routed(live)) - min(_routed(live)) <= 24  # two connections of nine
         with Callers(live.url) as callers:
             callers.until(120)
         assert (callers.wrong, callers.broken) == ([], 0)
-        assert soon(lambda: _served(live) == callers.right, within_s=60)
-        assert _invocations(live) == callers.right
+        called = 108 + callers.right
+        assert soon(lambda: _served(live) == called, within_s=60)
+        assert (_invocations(live), sum(_routed(live))) == (called, called)
+
+
+def _connected(live: LiveEndpoint) -> HTTPConnection:
+    parts = urlsplit(live.url)
+    connection = HTTPConnection(str(parts.hostname), parts.port, timeout=60)
+    connection.connect()
+    return connection
+
+
+def _invoked(client: HTTPConnection) -> bytes:
+    headers = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": "7.tar"}
+    client.request("POST", "/endpoints/Fixed/invocations", b"1", headers)
+    return client.getresponse().read()
+
+
+def _routed(live: LiveEndpoint) -> list[int]:
+    """The invocations of each process, as the page of routers has them."""
+    page = json.loads(live.page("routers"))
+    return [counted["invocations"] for counted in (page["control"], *page["routers"].values())]
 
 
 def _served(live: LiveEndpoint) -> int:

@@ -2,14 +2,11 @@
 
 import json
 import re
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -187,32 +184,6 @@ def test_a_connection_may_carry_calls_of_every_kind(live: LiveEndpoint, tenant: 
                 response.read()
                 statuses.append(response.status)
     assert statuses == [200] * len(kinds)
-
-
-def test_calls_over_several_connections_spread_evenly_over_the_processes(
-    live: LiveEndpoint, tenant: Credentials
-) -> None:
-    before = routed(live)
-    for _ in range(3):
-        with ExitStack() as connected:
-            parts = urlsplit(live.url)
-            address = str(parts.hostname), parts.port or 80
-            clients = [connected.enter_context(socket.create_connection(address, timeout=60)) for _ in range(9)]
-            for client in clients * 4:
-                client.sendall(request(live, tenant, REQUESTS["a prediction"]))
-                with HTTPResponse(client, method="POST") as response:
-                    response.begin()
-                    assert response.status == 200
-                    response.read()
-    assert soon(lambda: sum(routed(live).values()) - sum(before.values()) == 108)
-    each = [count - before[name] for name, count in routed(live).items()]
-    assert max(each) - min(each) <= 12  # of 36: as the connections of a moment ago are hung up
-
-
-def routed(live: LiveEndpoint) -> dict[str, int]:
-    """The invocations of each process, as the page of routers has them."""
-    page = as_root(live, "routers")
-    return {name: counted["invocations"] for name, counted in {"": page["control"], **page["routers"]}.items()}
 
 
 def test_a_denial_is_explained_whichever_process_has_denied(live: LiveEndpoint, tenant: Credentials) -> None:
