@@ -93,14 +93,14 @@ class Stand:
 
     def kill_instance(self) -> bool:
         """SIGKILL to an instance, or to the script of one of its models. False if there is none."""
-        found = [pid for parent in self._below_worker() for pid in children(parent)]
+        found = [pid for parent in self.below_worker() for pid in children(parent)]
         for pid in found[:1]:
             _killed(pid)
         return bool(found)
 
     def kill_zygote(self) -> bool:
         """SIGKILL to the process from which instances are forked. False if there is none."""
-        found = self._below_worker()
+        found = self.below_worker()
         for pid in found[:1]:
             _killed(pid)
         return bool(found)
@@ -109,7 +109,14 @@ class Stand:
         """Every process that was started here, whatever its parent is now."""
         return [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if self._mark in _environment(folder)]
 
-    def _below_worker(self) -> list[int]:
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last."""
+        assert self._process is not None
+        return self._process.pid
+
+    def below_worker(self) -> list[int]:
+        """What the endpoint has started itself: the zygote, routers."""
         assert self._process is not None
         return [pid for worker in children(self._process.pid) for pid in children(worker)]
 

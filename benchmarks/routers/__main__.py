@@ -1,46 +1,35 @@
-"""`python -m benchmarks.routers [--minutes 10] [--seed N] [--short] [--database URL]`: two routers under kills.
+"""`python -m benchmarks.routers [--minutes 10] [--seed N] [--short] [--one-port] [--database URL]`: kills.
 
 Four instances with room for about half of 300 models serve callers of two routers, whose calls follow Zipf's law, while
-a router, the control or an instance gets SIGKILL every few seconds. It ends with 1 if an answer is wrong, if a call is
+a router, the control or an instance gets SIGKILL every few seconds. The routers have ports of their own, or share the
+endpoint's (`--one-port`). It ends with 1 if an answer is wrong, if a call is
 lost that was not in the process which was killed, if requests are missing in the ledger, or if anything is left behind.
 """
 
-import io
 import json
 import random
 import sys
-import tarfile
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
-import joblib
 from rich.console import Console
-from sklearn.dummy import DummyRegressor
 
 from benchmarks.command import command, keep
 from benchmarks.interrupted.stand import Stand
 from benchmarks.routers.callers import ENDPOINT, Called, Callers
-from benchmarks.routers.router_stand import RouterStand
+from benchmarks.routers.router_stand import RouterBeside, RouterStand
+from benchmarks.routers.shop import RoutersPlan, deploy, model
 
-BALLAST_BYTES = 4 * 1024 * 1024
+ROUTERS = 2
 SOON_S = 3.0
 """A call that was in a killed process fails so soon after the kill."""
 UNREPORTED_S = 0.5
 """A router that is killed loses the rows of its last moments: it reports four times a second."""
-
-
-@dataclass(frozen=True)
-class RoutersPlan:
-    models: int = 300
-    instances: int = 4
-    threads: int = 6
-    lasts_s: float = 600.0
-    kills_every_s: tuple[float, float] = (6.0, 12.0)
 
 
 SHORT = RoutersPlan(models=20, instances=2, threads=3, lasts_s=25.0, kills_every_s=(4.0, 6.0))
@@ -51,6 +40,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=None)
     parser.add_argument("--seed", type=int, default=None, help="of what is tried; what happens depends on the machine")
     parser.add_argument("--short", action="store_true", help="20 models on 2 instances for 25 s")
+    parser.add_argument("--one-port", action="store_true", help="routers and control answer at one port")
     parser.add_argument("--database", default=None, help="an empty PostgreSQL database for the control's records")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.randrange(10**6)
@@ -60,26 +50,32 @@ def main() -> None:
     console = Console(width=160)
     console.print(f"seed {seed}")
     with tempfile.TemporaryDirectory(prefix="routers-") as folder:
-        figures = run(Path(folder), plan, seed, arguments.database)
+        figures = run(Path(folder), plan, seed, arguments.database, one_port=arguments.one_port)
     for name, value in figures.items():
         console.print(f"{name}: {value}", markup=False)
     keep(arguments.results, "routers", figures)
     sys.exit(bool(figures["faults"]))
 
 
-def run(folder: Path, plan: RoutersPlan, seed: int, database: str | None = None) -> dict[str, object]:
-    options = () if database is None else (f"--database={database}",)
+def run(
+    folder: Path, plan: RoutersPlan, seed: int, database: str | None = None, *, one_port: bool = False
+) -> dict[str, object]:
+    options = [] if database is None else [f"--database={database}"]
+    options += [f"--routers={ROUTERS}"] if one_port else []
     dice = random.Random(seed)
     answers = {f"{number}.tar": float(number) for number in range(1, plan.models + 1)}
     with Stand(folder, *options) as stand:
         bucket = stand.bucket("benchmark")
         for name, number in answers.items():
-            (bucket / name).write_bytes(_model(number))
-        _deploy(stand, plan)
-        routers = [RouterStand(stand, folder / f"router-{number}.log") for number in range(2)]
+            (bucket / name).write_bytes(model(number))
+        deploy(stand, plan)
+        routers: list[RouterStand | RouterBeside] = [
+            RouterBeside(stand, number + 1) if one_port else RouterStand(stand, folder / f"router-{number}.log")
+            for number in range(ROUTERS)
+        ]
         for router in routers:
             router.start()
-        callers = Callers([router.url for router in routers], answers, plan.threads, seed)
+        callers = Callers(sorted({router.url for router in routers}), answers, plan.threads, seed)
         began_s = time.monotonic()
         callers.start()
         kills, at_s, unreported_s = _kill(stand, routers, dice, plan)
@@ -100,7 +96,7 @@ def run(folder: Path, plan: RoutersPlan, seed: int, database: str | None = None)
         "answers": called.right,
         "answers a second": round(rate_hz, 1),
         "kills": dict(kills),
-        "moved to the other router": called.moved,
+        "called again after a connection broke": called.moved,
         "in a killed instance or control": len(called.broken_at_s),
         "slowest in s": round(called.slowest_s, 1),
         "in the ledger": ledger,
@@ -109,7 +105,7 @@ def run(folder: Path, plan: RoutersPlan, seed: int, database: str | None = None)
 
 
 def _kill(
-    stand: Stand, routers: Sequence[RouterStand], dice: random.Random, plan: RoutersPlan
+    stand: Stand, routers: Sequence[RouterStand | RouterBeside], dice: random.Random, plan: RoutersPlan
 ) -> tuple[Counter[str], list[float], float]:
     """Kill until the time is over. What was killed, when instances ended, and for how long no router reported."""
     kills, at_s, unreported_s = Counter[str](), list[float](), 0.0
@@ -148,36 +144,6 @@ def _judged(called: Called, at_s: Sequence[float], plan: RoutersPlan) -> list[st
 def _left(stand: Stand) -> list[str]:
     stand.stop()
     return [f"process {pid} is left" for pid in stand.marked()]
-
-
-def _model(number: float) -> bytes:
-    """A model that answers one number to every row, and holds some memory."""
-    model = DummyRegressor(strategy="constant", constant=number).fit([[0.0]], [number])
-    model.ballast_ = random.Random(number).randbytes(BALLAST_BYTES)
-    file, packed = io.BytesIO(), io.BytesIO()
-    joblib.dump(model, file)
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        entry = tarfile.TarInfo("model.joblib")
-        entry.size = file.tell()
-        archive.addfile(entry, io.BytesIO(file.getvalue()))
-    return packed.getvalue()
-
-
-def _deploy(stand: Stand, plan: RoutersPlan) -> None:
-    sagemaker = stand.client("sagemaker", attempts=5)
-    memory_mib = 200 + plan.models * 160 // 300 // plan.instances * 5  # room for 160 of 300 models
-    container = {
-        "Image": "torpor",
-        "Mode": "MultiModel",
-        "ModelDataUrl": "s3://benchmark/",
-        "Environment": {"TORPOR_MEMORY_MIB": str(memory_mib)},
-    }
-    named = {"VariantName": "AllTraffic", "ModelName": ENDPOINT, "InstanceType": "ml.m5.large"}
-    variant = {**named, "InitialInstanceCount": plan.instances}
-    sagemaker.create_model(ModelName=ENDPOINT, PrimaryContainer=container)
-    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT, WaiterConfig={"Delay": 1})
 
 
 def _requests(stand: Stand) -> int:

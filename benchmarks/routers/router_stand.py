@@ -1,4 +1,4 @@
-"""A router process that is killed and started again at one port."""
+"""Routers that are killed: one that is started again here, at a port of its own, and one that the endpoint starts."""
 
 import os
 import signal
@@ -59,3 +59,35 @@ class RouterStand:
         with suppress(OSError), urlopen(f"{self.url}/_torpor/health", timeout=2):
             return True
         return False
+
+
+class RouterBeside:
+    """One of the routers at the endpoint's own port, which the endpoint starts, and starts again."""
+
+    def __init__(self, stand: Stand, number: int) -> None:
+        self._stand = stand
+        self._number = number
+
+    @property
+    def url(self) -> str:
+        return self._stand.url
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def kill(self) -> None:
+        """SIGKILL to the process and its worker, if it runs."""
+        for router in self._stand.below_worker():
+            if _ends_with(router, f",{self._number}"):
+                for pid in (router, *children(router)):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+
+def _ends_with(pid: int, place: str) -> bool:
+    """Whether a process is the router of this place on the board of its port."""
+    with suppress(OSError):
+        command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        return any(one.startswith("--shared-port=") and one.endswith(place) for one in command)
+    return False
