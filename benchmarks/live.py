@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.request import urlopen
 
 from benchmarks import client, scene
@@ -27,10 +27,24 @@ ENDED_WITHIN_S = 60.0
 CSV = {"content-type": "text/csv"}
 
 
+class EndpointProcess(Protocol):
+    """A process of an endpoint that answers."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    def client(self, service: str) -> Any: ...
+
+    def bucket_folder(self, name: str) -> Path: ...
+
+
 class Live:
     """No endpoint is in service before `deploy`. All endpoints use one prefix."""
 
-    def __init__(self, process: ChildEndpoint, prefix: str = PREFIX) -> None:
+    def __init__(self, process: EndpointProcess, prefix: str = PREFIX) -> None:
         self.process = process
         self.folder = process.bucket_folder(BUCKET) / prefix
         self.folder.mkdir(exist_ok=True)

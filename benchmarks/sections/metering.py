@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
+from urllib.request import urlopen
 
 from benchmarks.live import Live, Serve
 from benchmarks.live import live as own_process
@@ -50,7 +51,8 @@ def _unaccounted() -> Iterator[Live]:
 
 def _accounted(running: Live) -> bool:
     """Whether its metrics know of an invocation."""
-    metrics = running.process.connection.page("metrics").decode()
+    with urlopen(f"{running.process.url}/_torpor/metrics") as page:
+        metrics = page.read().decode()
     return any(line.startswith("torpor_invocations_total") for line in metrics.splitlines())
 
 
