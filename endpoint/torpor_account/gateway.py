@@ -114,8 +114,13 @@ class Gateway:
 
     def _remembered_service_of(self, scope: Scope) -> str:
         """As `_service_of`, from a cache: endpoints get the same requests over and over."""
-        naming = [_naming_part(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
-        if len(scope["path"]) + sum([len(value) for _, value in naming]) > KNOWN_MAX_BYTES:
+        naming, size_bytes = [], len(scope["path"])
+        for name, value in scope["headers"]:
+            if name in SCOPE_HEADERS:
+                part = _credential(value) if name == AUTHORIZATION else value
+                naming.append((name, part))
+                size_bytes += len(part)
+        if size_bytes > KNOWN_MAX_BYTES:
             return self._service_of(scope)
         return self._known_service(scope["method"], scope["path"], scope["query_string"], *naming)
 
@@ -140,12 +145,10 @@ def _after_host(url: AnyStr, slash: AnyStr) -> AnyStr:
     return slash.join(url.split(slash)[3:])
 
 
-def _naming_part(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """The part of a header that names the service. The rest of a signature differs in each request."""
-    if name != AUTHORIZATION:
-        return name, value
+def _credential(value: bytes) -> bytes:
+    """The part of the header Authorization that names the service. The rest of a signature differs in each request."""
     credential, _, signature = value.partition(b",")
-    return name, credential if signature and b"Credential=" in credential else value
+    return credential if signature and b"Credential=" in credential else value
 
 
 def _unserved() -> App:

@@ -56,6 +56,8 @@ NO_ANSWER = 0
 LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~\x80-\xff]*\r\n)*")
 """Header lines (RFC 9110, section 5): a name is a token, and a value has no control characters but tabs."""
 
+_LINE = b"%b: %b\r\n".__mod__
+
 START = Struct("!IHII")
 """Number, status, length of the head, length of the body."""
 
@@ -109,12 +111,12 @@ def number_of(frame: bytes) -> int:
 
 def lines(headers: Sequence[Header]) -> bytes:
     """The headers as lines of HTTP/1.1. The caller vouches that no value has an end of line in it."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+    return b"".join(map(_LINE, headers))
 
 
 def valid_lines(headers: Sequence[Header]) -> bytes:
     """The same for headers that an application made. Raises BadHeaders where one would break its line."""
-    head = b"".join([b"%b: %b\r\n" % header for header in headers])
+    head = b"".join(map(_LINE, headers))
     if not LINES.fullmatch(head) or head.count(b"\n") != len(headers):  # a value cannot end its line
         raise BadHeaders(f"the application's headers are not valid: {headers}")
     return head

@@ -190,10 +190,7 @@ class SharedConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.open:
-            try:
-                self._read(data)
-            except FrameTooLong as error:
-                self._abort(f"the answer is too long: {error}")
+            self._read(data)
         elif not self.settled.is_set() and data == UPGRADED:
             # FRAMES: the server sends nothing before it has a request, so these come alone
             self.open = True
@@ -202,19 +199,22 @@ class SharedConnection(asyncio.Protocol):
             self.close()
 
     def _read(self, data: bytes) -> None:
-        for number, status, head, body in self._frames.read(data):
-            sent = self._waiting.pop(number, None)
-            if sent is None:
-                continue  # the answer is too late
-            if status == NO_ANSWER:
-                sent.tell(UpstreamBroken(body.decode(errors="replace")))
-                continue
-            first, _, alike = head.partition(b"\r\n")
-            name, _, value = first.partition(b": ")
-            if name == TIMING:
-                sent.tell(UpstreamAnswer(status, [(name, value), *self._known[alike]], [body], alike))
-            else:
-                sent.tell(UpstreamAnswer(status, [*self._known[head]], [body]))
+        try:
+            for number, status, head, body in self._frames.read(data):
+                sent = self._waiting.pop(number, None)
+                if sent is None:
+                    continue  # the answer is too late
+                if status == NO_ANSWER:
+                    sent.tell(UpstreamBroken(body.decode(errors="replace")))
+                    continue
+                first, _, alike = head.partition(b"\r\n")
+                name, _, value = first.partition(b": ")
+                if name == TIMING:
+                    sent.tell(UpstreamAnswer(status, [(name, value), *self._known[alike]], [body], alike))
+                else:
+                    sent.tell(UpstreamAnswer(status, [*self._known[head]], [body]))
+        except FrameTooLong as error:
+            self._abort(f"the answer is too long: {error}")
 
     # -- its end -----------------------------------------------------------------------------------------------------
     def close(self) -> None:

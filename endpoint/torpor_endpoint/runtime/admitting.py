@@ -9,7 +9,7 @@ from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.passage import ONLY, Passage, Route, Way, parsed, routed
+from torpor_endpoint.runtime.passage import ONLY, Passage, Route, Way
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
 RARE = "./ "
@@ -37,13 +37,14 @@ class Router:
         route = passage.route
         if route is not None and route.pool.variant.asynchronous is not None:
             passage.route = passage.way = None
-            detail = f"Endpoint {passage.place.endpoint} is asynchronous: call it with InvokeEndpointAsync."
+            detail = f"Endpoint {passage.home.endpoint} is asynchronous: call it with InvokeEndpointAsync."
             raise RuntimeFault(Situation.PARAMETER, detail=detail)
 
     def _route(self, passage: Passage) -> None:
         passage.route = passage.way = None
-        request = parsed(passage)
-        live = self._endpoint(passage.place.endpoint)
+        request = passage.request
+        assert request is not None, "the step parse comes first"
+        live = self._endpoint(passage.home.endpoint)
         if passage.request_bytes > passage.limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         way = request.way
@@ -97,7 +98,7 @@ class Router:
 
     def route_stream(self, passage: Passage) -> None:
         """As `route`, for InvokeEndpointWithResponseStream. AWS has no route for it to one of many models."""
-        live = self._endpoint(passage.place.endpoint)
+        live = self._endpoint(passage.home.endpoint)
         if self._strict and any(pool.variant.multi_model for pool in live.pools.values()):
             detail = f"Endpoint {live.name} has many models: InvokeEndpointWithResponseStream takes no TargetModel."
             raise RuntimeFault(Situation.PARAMETER, detail=detail)
@@ -105,7 +106,7 @@ class Router:
 
     def route_async(self, passage: Passage) -> None:
         """As `route`, for InvokeEndpointAsync. AWS has no route for it to one of many models."""
-        live = self._endpoint(passage.place.endpoint)
+        live = self._endpoint(passage.home.endpoint)
         variants = [pool.variant for pool in live.pools.values()]
         if any(variant.asynchronous is None for variant in variants):
             why = "its configuration has no AsyncInferenceConfig"
@@ -118,10 +119,11 @@ class Router:
     # -- admit -----------------------------------------------------------------------------------------------------
     def admit(self, passage: Passage) -> None:
         """Raises RuntimeFault for a request that the variant does not take now."""
-        pool = routed(passage).pool
+        assert passage.route is not None, "the step route comes first"
+        pool = passage.route.pool
         serverless = pool.variant.serverless
         if pool.closed:
-            detail = CLOSED.format(variant=pool.variant.name, endpoint=passage.place.endpoint)
+            detail = CLOSED.format(variant=pool.variant.name, endpoint=passage.home.endpoint)
             raise RuntimeFault(Situation.UNAVAILABLE, detail=detail)
         if not pool.admits():
             raise RuntimeFault(Situation.THROTTLED)

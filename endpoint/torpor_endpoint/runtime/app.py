@@ -5,7 +5,6 @@ Bytes go through as they are. A request that cannot go inline begins again by AS
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -51,8 +50,8 @@ class AccountAndRegion:
     console: bool = False  # see `ErrorPlace`
 
     def place(self, endpoint: str) -> ErrorPlace:
-        """That of a new request to an endpoint."""
-        return ErrorPlace(endpoint, self.number, self.region, request_id(), console=self.console)
+        """That of requests to an endpoint."""
+        return ErrorPlace(endpoint, self.number, self.region, console=self.console)
 
     def endpoint_arn(self, name: str) -> str:
         return f"arn:aws:sagemaker:{self.region}:{self.number}:endpoint/{name.lower()}"
@@ -105,7 +104,8 @@ class RuntimeApp:
         self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
         self._invokes = KnownInvokes()
         self._first = first = () if trace is None else (trace,)
-        self._before_sending: Sequence[Step] = (*first, self._parse, router.route, router.admit)
+        self._parsed: Sequence[Step] = (*first, router.route, router.admit)
+        self._before_sending: Sequence[Step] = (self._parse, *self._parsed)
         before_streaming = (*first, parse_stream, router.route_stream, router.admit)
         self._end = end = PassageEnd(observers, clocks.steady, shadowing)
         self._streams = ResponseStreams(sender, observers, before_streaming, end, clocks.steady, limits.kept)
@@ -115,7 +115,8 @@ class RuntimeApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Takes any request, and waits where a step has to."""
         name, operation = _called(scope)
-        passage = self._begin(name, scope)
+        home = self._home.place(name)
+        passage = Passage(scope, home, self._limits, self._clocks.epoch(), self._clocks.steady())
         if operation == INVOCATIONS_STREAM:
             await self._streams.serve(passage, receive, send)
             return
@@ -133,18 +134,18 @@ class RuntimeApp:
         name, operation = _called(scope)
         if operation != INVOCATIONS:
             return None
-        return partial(self._take_inline, name, self._invokes.read(scope))
+        return partial(self._take_inline, self._home.place(name), self._invokes.read(scope))
 
-    def _take_inline(self, name: str, request: Invoke, scope: Scope, body: bytes, tell: Tell) -> bool:
+    def _take_inline(self, home: ErrorPlace, request: Invoke, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Takes a request that waits for nothing on its way to a ready instance (see `aws.wire.asgi.TakeInline`).
 
         A request that is refused or has to wait is left to come by ASGI.
         """
-        passage = self._begin(name, scope)
-        passage.request = request
-        passage.body, passage.request_bytes = [body], len(body)
+        passage = Passage(
+            scope, home, self._limits, self._clocks.epoch(), self._clocks.steady(), [body], len(body), request
+        )
         try:
-            for step in self._before_sending:
+            for step in self._parsed:
                 step(passage)
         except RuntimeFault:
             return False
@@ -171,13 +172,8 @@ class RuntimeApp:
         self._tell(passage, tell, await self._end.settled(passage, self._sent(passage)))
 
     # -- the steps -------------------------------------------------------------------------------------------------
-    def _begin(self, name: str, scope: Scope) -> Passage:
-        place = self._home.place(name)
-        return Passage(scope, place, self._limits, self._clocks.epoch(), self._clocks.steady())
-
     def _parse(self, passage: Passage) -> None:
-        if passage.request is None:
-            passage.request = self._invokes.read(passage.scope)
+        passage.request = self._invokes.read(passage.scope)
 
     def _prepare(self, passage: Passage) -> None:
         """All steps before sending. Raises RuntimeFault of the first that refuses the request."""
@@ -206,10 +202,3 @@ def _called(scope: Scope) -> tuple[str, str]:
     """The endpoint's name, and the operation by the last part of the path. An ARN as the name has a slash."""
     name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
     return name, operation
-
-
-def request_id() -> str:
-    """A UUID, version 4. It names a request and keeps no secret: Python's own generator will do, and asks no system."""
-    number = random.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | (0x4000 << 64 | 0x8000 << 48)
-    digits = f"{number:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

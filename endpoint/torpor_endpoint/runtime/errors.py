@@ -164,7 +164,7 @@ class ErrorPlace(NamedTuple):
     endpoint: str
     account: str
     region: str
-    request_id: str
+    request_id: str = ""
     container: str = "primary"
     console: bool = False
 

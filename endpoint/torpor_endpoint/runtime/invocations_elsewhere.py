@@ -6,6 +6,7 @@ from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire.asgi import Disconnected, Receive, Response, Scope, Send, sent, taken
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, wire_form
+from torpor_endpoint.runtime.passage import new_request_id
 
 TEXT = (
     "This is a control, which answers no invocations: send them to one of its routers "
@@ -28,7 +29,7 @@ class InvocationsElsewhere:
                 await taken(scope, receive, 0)
         except Disconnected:
             return
-        place = self._account.place("")
+        place = self._account.place("")._replace(request_id=new_request_id())
         status, headers, body = wire_form(RuntimeFault(Situation.PARAMETER, detail=TEXT), place)
         named = {name.decode(): value.decode("latin-1") for name, value in headers}
         await sent(Response(status, body, {**named, "x-amzn-requestid": place.request_id}), send)

@@ -14,6 +14,7 @@ The steps, in their order, and the module of each:
 coroutine if one step would have to. Both take the same steps.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,6 +55,13 @@ class CallLimits:
     attempt_margin_s: float = 5.0
     kept: KeptLimits = KEPT
     stream_s: float = 480.0  # from sending to the last part of a stream (AWS, 8 minutes: not confirmed)
+
+
+def new_request_id() -> str:
+    """A UUID, version 4. It names a request and keeps no secret: Python's own generator will do, and asks no system."""
+    number = random.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | (0x4000 << 64 | 0x8000 << 48)
+    digits = f"{number:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 ONLY = (0,)
@@ -125,7 +133,8 @@ class Passage:
     """
 
     scope: Scope
-    place: ErrorPlace
+    home: ErrorPlace
+    """The place of all requests to this endpoint, and once it is known the container's."""
     limits: CallLimits
     at_s: float  # epoch seconds
     began_s: float
@@ -154,10 +163,12 @@ class Passage:
     """Whether one of them wants to know which version of its artifact the model is: the instance is asked for it."""
     trace: TraceCarrier | None = None
     """None without telemetry."""
+    request_id: str = field(default_factory=new_request_id)
 
     @property
-    def request_id(self) -> str:
-        return self.place.request_id
+    def place(self) -> ErrorPlace:
+        """For the texts of errors."""
+        return self.home._replace(request_id=self.request_id)
 
     @property
     def ended_at_s(self) -> float:

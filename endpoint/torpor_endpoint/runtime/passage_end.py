@@ -11,7 +11,6 @@ from torpor_account.aws.wire.asgi import Disconnected, Send
 from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
-from torpor_container.transport.upstream import size_of
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
 from torpor_endpoint.runtime.observing.answer_heads import head_of
@@ -49,10 +48,10 @@ class PassageEnd:
             raise
         except RecordsFault as fault:
             if not fault.told:
-                log.error(f"{FAILED}: %s", passage.request_id, passage.place.endpoint, fault, extra=_known(passage))
+                log.error(f"{FAILED}: %s", passage.request_id, passage.home.endpoint, fault, extra=_known(passage))
             return RuntimeFault(Situation.DATABASE_AWAY)
         except Exception:  # the outer edge: the fault of one request is logged and answered, and harms no other request
-            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
+            log.exception(FAILED, passage.request_id, passage.home.endpoint, extra=_known(passage))
             return RuntimeFault(Situation.INTERNAL)
 
     def answer(self, passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
@@ -64,9 +63,9 @@ class PassageEnd:
             if fault.situation is Situation.THROTTLED and passage.route is not None:
                 passage.route.pool.refused += 1  # with its answer: a request may take the step admit twice
         except Exception:  # the outer edge, as above
-            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
+            log.exception(FAILED, passage.request_id, passage.home.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))
-        passage.end(answer.status, size_of(answer.chunks), self._steady() - passage.began_s)
+        passage.end(answer.status, sum(map(len, answer.chunks)), self._steady() - passage.began_s)
         answer.headers += (
             (b"x-amzn-requestid", passage.request_id.encode()),
             (b"server-timing", server_timing(passage.steps)),
@@ -122,7 +121,7 @@ class PassageEnd:
 
 def _known(passage: Passage) -> dict[str, object]:
     """The fields of a line in the log about a request."""
-    known: LogFields = {"request_id": passage.request_id, "endpoint": passage.place.endpoint}
+    known: LogFields = {"request_id": passage.request_id, "endpoint": passage.home.endpoint}
     if passage.route is not None:
         known["variant"] = passage.route.variant
     return about(**known)

@@ -19,7 +19,7 @@ from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.sending_driver import Result, came, driven, instance_of, whole
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.holding import HELD, Holding, HoldLimits, NobodyReady, PoolClosed
-from torpor_endpoint.runtime.passage import Passage, Served, parsed, routed
+from torpor_endpoint.runtime.passage import Passage, Served, routed
 
 STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
@@ -68,7 +68,8 @@ class RequestSender:
         `then` is called once, with what `send` returns or raises, or with None if the rest needs `send`: an instance
         must be waited for, or the next leg cannot be sent at once.
         """
-        sending, traffic = self._machine(passage, self._rules), routed(passage).pool.traffic
+        assert passage.route is not None, "the step route comes first"
+        sending, traffic = self._machine(passage, self._rules), passage.route.pool.traffic
         in_flight = traffic.in_flight + 1
 
         def ended(result: Result) -> None:
@@ -146,7 +147,9 @@ class RequestSender:
         """That of a routed request. One that a container has acted on keeps its own."""
         if passage.sending is not None and passage.sending.acted:
             return passage.sending
-        _, _, pool, target, path = routed(passage)
+        assert passage.request is not None, "the step parse comes first"
+        assert passage.route is not None, "the step route comes first"
+        _, _, pool, target, path = passage.route
         containers = pool.variant.containers
         passage.trail = None if len(containers) == 1 else Trail(totals=passage.steps)
         way = None if passage.wants_version or passage.trace is not None else passage.way
@@ -156,7 +159,7 @@ class RequestSender:
             path,
             pool.answer_within_s,
             passage.limits.attempt_margin_s,
-            parsed(passage).headers,
+            passage.request.headers,
             target,
             target,
             passage.body,
@@ -207,12 +210,15 @@ async def _stream(
 
 def _outcome(passage: Passage, sending: Sending[Incarnation], in_flight: int) -> Served | RuntimeFault:
     """What the machine came to. Errors name the container, where there are several."""
-    answer, pool, passage.sending = sending.answer, routed(passage).pool, None
+    assert passage.route is not None, "the step route comes first"
+    assert sending.instance is not None, "it was sent"
+    answer, passage.sending = sending.answer, None
     if sending.trail is not None:
-        passage.place = passage.place._replace(container=sending.place)
+        passage.home = passage.home._replace(container=sending.place)
     if sending.failure is None:
         assert isinstance(answer, UpstreamAnswer), "without a failure there is an answer"
-        return Served(answer, instance_of(sending).id, pool.ready.count, in_flight, sending.took_s)
+        ready = passage.route.pool.ready
+        return Served(answer, sending.instance.id, ready.count, in_flight, sending.took_s)
     if sending.failure is SendingFailure.TIMED_OUT:
         return timed_out(passage.place)
     if sending.failure is SendingFailure.BROKEN or answer is None:

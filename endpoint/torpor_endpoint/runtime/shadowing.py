@@ -161,7 +161,7 @@ class Shadowing:
         waiting = self.waiting.copy()
         self.waiting.clear()
         for one in waiting:
-            with outer_edge(log, FAILED, one.request.request_id, one.request.place.endpoint):
+            with outer_edge(log, FAILED, one.request.request_id, one.request.home.endpoint):
                 self._begin(one)
 
     def _begin(self, waiting: WaitingCopy) -> None:
@@ -208,8 +208,8 @@ class Shadowing:
         task.add_done_callback(self._sending.discard)
 
     async def _outcome(self, copy: Passage) -> Outcome:
-        known = about(request_id=copy.request_id, endpoint=copy.place.endpoint, shadow=True)
-        with outer_edge(log, FAILED, copy.request_id, copy.place.endpoint, fields=known):
+        known = about(request_id=copy.request_id, endpoint=copy.home.endpoint, shadow=True)
+        with outer_edge(log, FAILED, copy.request_id, copy.home.endpoint, fields=known):
             try:
                 return await self._sender.send(copy)
             except RuntimeFault as fault:
@@ -238,6 +238,6 @@ class Shadowing:
 def copy_of(request: Passage, route: Route, body: Body, now_s: float) -> Passage:
     """A copy of the request that begins now. It has the request's number, by which both answers can be found."""
     at_s, size_bytes = request.at_s + now_s - request.began_s, request.request_bytes
-    scope, place, limits, invoke = request.scope, request.place, request.limits, request.request
-    trace = request.trace and request.trace.copy()
-    return Passage(scope, place, limits, at_s, now_s, body, size_bytes, invoke, route, trace=trace)
+    scope, home, limits, invoke = request.scope, request.home, request.limits, request.request
+    trace, number = request.trace and request.trace.copy(), request.request_id
+    return Passage(scope, home, limits, at_s, now_s, body, size_bytes, invoke, route, trace=trace, request_id=number)

@@ -206,7 +206,7 @@ class _OutgoingStream:
             fault, place = failed.failure, self.passage.place
             last = _out_of_time(place) if fault.timed_out else _broken(place, fault.message)
         except UpstreamBroken:
-            last = _model_stream_error(NO_RESPONSE.format(endpoint=self.passage.place.endpoint), STREAM_BROKEN)
+            last = _model_stream_error(NO_RESPONSE.format(endpoint=self.passage.home.endpoint), STREAM_BROKEN)
         except TimeoutError:
             last = _out_of_time(self.passage.place)
         self._failed, self._left = bool(last), False

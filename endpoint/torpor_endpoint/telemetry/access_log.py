@@ -43,7 +43,7 @@ class AccessLog:
 
 def fields(request: Passage, code: str | None) -> LogFields:
     """What is known of a request that has ended."""
-    found: LogFields = {"request_id": request.request_id, "endpoint": request.place.endpoint}
+    found: LogFields = {"request_id": request.request_id, "endpoint": request.home.endpoint}
     if request.route is not None:
         found["endpoint"], found["variant"] = request.route.live.name, request.route.variant
         if request.route.target is not None:

@@ -63,8 +63,8 @@ class JobTraces:
         """A payload that has its place in a trace."""
         name = self.pool.variant.name
         scope = {"type": PAYLOAD, "method": "POST", "path": f"/transform-jobs/{self.job}", "headers": []}
-        place = ErrorPlace(self.job, "", "", "")
-        payload = Passage(scope, place, LIMITS, self.epoch(), self.steady(), request_bytes=size_bytes)
+        place = ErrorPlace(self.job, "", "")
+        payload = Passage(scope, place, LIMITS, self.epoch(), self.steady(), request_bytes=size_bytes, request_id="")
         live, path = (
             LiveEndpoint(self.job, self.arn, {name: self.pool}),
             tuple(range(len(self.pool.variant.containers))),

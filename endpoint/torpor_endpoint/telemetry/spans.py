@@ -225,7 +225,7 @@ def _torpor(request: Passage) -> Attributes:
         "faas.coldstart": is_cold(request.steps),
         "torpor.overhead": request.steps.get(OVERHEAD, 0.0),
     }
-    name = request.place.endpoint if request.route is None else request.route.live.name
+    name = request.home.endpoint if request.route is None else request.route.live.name
     attributes["torpor.transform_job" if _is_payload(request) else "torpor.endpoint"] = name
     if request.route is not None:
         attributes["torpor.variant"] = request.route.variant

@@ -10,7 +10,7 @@ def passage(
 ) -> Passage:
     """The passage of a request without a body, parsed, and routed if a route is given."""
     scope = {"type": "http", "headers": list(headers), "path": f"/endpoints/{endpoint}/invocations"}
-    place = ErrorPlace(endpoint, "123456789012", "us-east-1", "1")
-    begun = Passage(scope, place, limits or CallLimits(), 0.0, 0.0)
+    place = ErrorPlace(endpoint, "123456789012", "us-east-1")
+    begun = Passage(scope, place, limits or CallLimits(), 0.0, 0.0, request_id="1")
     begun.request, begun.route = Invoke.read(scope), route
     return begun

@@ -8,7 +8,6 @@ import pytest
 
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_container.wire import Fault
-from torpor_endpoint.runtime.app import request_id
 from torpor_endpoint.runtime.errors import (
     FAULTS,
     MESSAGE_MAX,
@@ -21,6 +20,7 @@ from torpor_endpoint.runtime.errors import (
     model_error,
     wire_form,
 )
+from torpor_endpoint.runtime.passage import new_request_id
 
 PLACE = ErrorPlace("Houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {
@@ -85,7 +85,7 @@ def test_an_error_body_is_kept_up_to_its_limit() -> None:
 
 
 def test_a_request_id_is_a_unique_uuid_of_version_4() -> None:
-    given = [uuid.UUID(request_id()) for _ in range(1000)]
+    given = [uuid.UUID(new_request_id()) for _ in range(1000)]
     assert {(each.version, each.variant) for each in given} == {(4, uuid.RFC_4122)}
     assert len(set(given)) == 1000
 

@@ -8,7 +8,7 @@ another's connection (RFC 9112, section 11.2).
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import httptools
@@ -22,6 +22,8 @@ FIELD_MAX_BYTES = 64 * 1024
 HEADERS_MAX = 100
 HEAD_MAX_BYTES = 128 * 1024
 """A request's line and headers together."""
+NAMES_MAX = 256
+NAME_MAX_BYTES = 64
 HOST_MAX_BYTES = 255 + len(":65535")
 """RFC 1035, section 2.3.4: a name has "255 octets or less"."""
 
@@ -71,9 +73,12 @@ def read_head(data: bytes) -> RequestHead:
     if line is None:
         raise RequestRefused(400, "Invalid request line")
     method, target, version = line.groups()
-    taken: dict[bytes, bytes] = {}
-    _parse(data, method, taken.__setitem__)  # called by C, where a function of Python's would cost each header a call
-    headers = [(name.lower(), value.rstrip(b" \t")) for name, value in taken.items()]
+    taken = _Taken()
+    _parse(data, method, taken)
+    if b" \r\n" in data or b"\t\r\n" in data:
+        headers = [(_LOWER[name], value.rstrip(b" \t")) for name, value in taken.items()]
+    else:
+        headers = [(_LOWER[name], value) for name, value in taken.items()]
     count = data.count(b"\r\n") - 2  # but for the line and the end
     if len(taken) < count:
         headers = _repeated_headers(data, method)
@@ -125,21 +130,44 @@ def forwarded_scheme(headers: Iterable[Header]) -> str:
     return "https" if told.pop() else "http"
 
 
-class _Taker:
-    """What llhttp tells of a head: its headers, in their order."""
+class _Names(dict[bytes, bytes]):
+    """Names of headers in lower case, by how clients write them. There are few."""
 
-    __slots__ = ("on_header",)
+    def __missing__(self, name: bytes) -> bytes:
+        lower = name.lower()
+        if len(name) <= NAME_MAX_BYTES:
+            if len(self) == NAMES_MAX:
+                self.clear()
+            self[name] = lower
+        return lower
+
+
+_LOWER = _Names()
+
+
+class _Taken(dict[bytes, bytes]):
+    """What llhttp tells of a head: its headers, in their order. C calls `on_header`, where a function of Python's would
+    cost each header a call."""
+
+    on_header = dict.__setitem__
     on_message_begin = on_url = on_headers_complete = on_body = None
     on_message_complete = on_chunk_header = on_chunk_complete = None  # what is missing is looked for longer
 
-    def __init__(self, take: Callable[[bytes, bytes], object]) -> None:
-        self.on_header = take
+
+class _Repeated(list[Header]):
+    """The same, where several headers have one name."""
+
+    on_message_begin = on_url = on_headers_complete = on_body = None
+    on_message_complete = on_chunk_header = on_chunk_complete = None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.append((name.lower(), value.rstrip(b" \t")))
 
 
-def _parse(data: bytes, method: bytes, take: Callable[[bytes, bytes], object]) -> None:
-    """Have llhttp read a head. `take` gets each header's name and value. Raises RequestRefused."""
+def _parse(data: bytes, method: bytes, told: _Taken | _Repeated) -> None:
+    """Have llhttp read a head, and tell it. Raises RequestRefused."""
     try:
-        httptools.HttpRequestParser(_Taker(take)).feed_data(data)
+        httptools.HttpRequestParser(told).feed_data(data)
     except httptools.HttpParserUpgrade:
         pass  # it stops behind such a head; the offer to speak another protocol is not taken up
     except httptools.HttpParserInvalidMethodError:  # RFC 9110, section 15.6.2
@@ -151,12 +179,8 @@ def _parse(data: bytes, method: bytes, take: Callable[[bytes, bytes], object]) -
 
 def _repeated_headers(data: bytes, method: bytes) -> list[Header]:
     """The headers of a head in which several have one name."""
-    found: list[Header] = []
-    _parse(
-        data,
-        method,
-        lambda name, value: found.append((name.lower(), value.rstrip(b" \t"))),
-    )
+    found = _Repeated()
+    _parse(data, method, found)
     return found
 
 

@@ -161,7 +161,7 @@ def _told(observer: object, requests: Sequence[Passage], tell: Callable[..., T],
 
 def _known(request: Passage) -> dict[str, object]:
     """The fields of a line in the log about a request."""
-    return about(request_id=request.request_id, endpoint=request.place.endpoint)
+    return about(request_id=request.request_id, endpoint=request.home.endpoint)
 
 
 def _alike(request: Passage) -> AlikeKey | None:
