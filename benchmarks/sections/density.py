@@ -37,6 +37,7 @@ BARE_MAX, PEER_MAX = 1_000, 100
 COLD = "x-torpor-cold"
 KIB = 1024
 FOLLOWED_WITHIN_S = 120.0
+NO_MORE_S = 20.0
 POLL_S = 0.1
 
 
@@ -91,6 +92,7 @@ def _of_torpor(torpor: Live, expected: Mapping[str, float]) -> Iterator[Figures]
     again = asyncio.run(_called(torpor, models, expected, CALLERS))
     hits = sum(COLD not in answer.headers for answer in again)
     yield _row("hits of the second call", len(models), 100 * hits / len(models), "%")
+    _until_mapped(torpor, len(models))
     yield from _memory(torpor, len(models), empty_mib)
     _end_instances(torpor)
     asyncio.run(_called(torpor, others[: FIRST_CALLS // 2], expected, 1))  # an instance's first load takes longer
@@ -99,6 +101,17 @@ def _of_torpor(torpor: Live, expected: Mapping[str, float]) -> Iterator[Figures]
     if len(from_disk) < len(called) / 2:
         raise RuntimeError(f"{len(called) - len(from_disk)} of {len(called)} models were fetched again")
     yield _row("first call, from the disk tier, p50", len(from_disk), _p50_ms(from_disk), "ms")
+
+
+def _until_mapped(torpor: Live, models: int) -> None:
+    """Wait until every model has a mapped form, or until none is made any more, as where there are none."""
+    instances = torpor.folder.parents[2] / "instances"
+    made, since_s = -1, time.monotonic()
+    while made < models and time.monotonic() - since_s < NO_MORE_S:
+        if (now_made := sum(1 for _ in instances.glob("*/*/mapped/*/files/*"))) != made:
+            made, since_s = now_made, time.monotonic()
+        time.sleep(1.0)
+    time.sleep(2.0)  # the last models go over to it
 
 
 def _memory(torpor: Live, models: int, empty_mib: float) -> Iterator[Figures]:

@@ -71,7 +71,7 @@ class ModelsInMemory:
         self._last_uses = LastUses(calendar)
         self.tier = Tier(residency, calendar, self._unload, self._settle, self._last_uses.add)
         self._shares = MappedShares(residency, calendar)
-        self.forms = FormChanges(self.tier, self._shares, self._measure)
+        self.forms = FormChanges(self.tier, self._shares, self._form_changed)
         self.relief = Relief(self.tier, self._settle, worn_out)
         self.resizing = Resizing(self.tier, self._settle)
         self._disk_tier = disk_tier
@@ -251,6 +251,12 @@ class ModelsInMemory:
         if residency.overrun:
             self.relief.begin()
         self.tier.changed()  # the model may take less than the residency planned
+
+    async def _form_changed(self, name: str) -> None:
+        """The former form of a model is freed: its memory goes back to the system."""
+        self._residency.measured(await self._settle())
+        self.tier.dismiss(self._residency.evict_excess(name, self._calendar()))
+        self.tier.changed()
 
     async def _unload(self, name: str) -> None:
         runner = self.runners.pop(name)
