@@ -6,6 +6,7 @@ classes not at all. An estimator that the layout does not cover, or whose answer
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def flat(estimator: Any) -> tuple[FlatTrees, EstimatorFacts]:
 
     equal = "to the bit" if not units else "to the last unit"
     note = f"flat trees answer, equal to scikit-learn {sklearn.__version__} {equal} on {count} probe rows"
-    return found.trees, EstimatorFacts(**{**vars(facts), "note": note})
+    return found.trees, replace(facts, note=note)
 
 
 def _facts(estimator: Any, found: EstimatorTrees) -> EstimatorFacts:

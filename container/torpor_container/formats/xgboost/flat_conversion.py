@@ -6,6 +6,7 @@ XGBoost: NotFlat says why.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
@@ -61,7 +62,7 @@ def flat(member: Member) -> tuple[FlatTrees, BoosterFacts]:
     count = _prove(member, trees, facts)
     note = f"flat trees answer, equal to XGBoost {installed()} on {count} probe rows"
     notes = "; ".join(filter(None, (member.note, note)))
-    return trees, BoosterFacts(**{**vars(facts), "note": notes})
+    return trees, replace(facts, note=notes)
 
 
 def _check(learner: Mapping[str, Any]) -> None:
