@@ -19,7 +19,7 @@ from torpor_container.http.sharing.channel import Ends, send
 from torpor_container.http.sharing.tls_relay import relay
 
 
-class RequestReader(Protocol):
+class GivenReader(Protocol):
     @property
     def unread(self) -> bytes | bytearray: ...
 
@@ -27,11 +27,11 @@ class RequestReader(Protocol):
     def last_head(self) -> bytes: ...
 
 
-class InHand(Protocol):
+class GivenRequest(Protocol):
     planned: bool
 
     @property
-    def reader(self) -> RequestReader: ...
+    def reader(self) -> GivenReader: ...
 
 
 class Scopes(Protocol):
@@ -49,7 +49,7 @@ class GivenConnection(Protocol):
     def scopes(self) -> Scopes: ...
 
     @property
-    def hand(self) -> InHand: ...
+    def hand(self) -> GivenRequest: ...
 
     async def writable(self) -> None: ...
 

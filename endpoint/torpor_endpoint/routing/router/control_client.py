@@ -205,12 +205,12 @@ class ControlClient:
 
 
 def _pool_of(connect: Connect) -> type[urllib3.HTTPConnectionPool]:
-    class Connection(urllib3.connection.HTTPConnection):
+    class ControlConnection(urllib3.connection.HTTPConnection):
         def _new_conn(self) -> socket.socket:
             return connect()
 
     class Pool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Connection
+        ConnectionCls = ControlConnection
 
     return Pool
 
