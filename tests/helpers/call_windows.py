@@ -23,9 +23,11 @@ class Calls(NamedTuple):
 
 
 class CallWindows:
-    """The windows in which the calls of one process are counted. Start it with `variables`, and then say its `pid`."""
+    """The windows in which the calls of one process are counted: of its main thread, or of all `threads`. Start it with
+    `variables`, and then say its `pid`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, threads: bool = False) -> None:
+        self._threads = threads
         self._told = folder / "calls"
         self._told.touch()
         self.pid = 0
@@ -33,7 +35,8 @@ class CallWindows:
     @property
     def variables(self) -> Mapping[str, str]:
         path = filter(None, [str(Path(call_counter.__file__).parent), os.environ.get("PYTHONPATH")])
-        return {"PYTHONPATH": os.pathsep.join(path), "CALLS_COUNTED": str(self._told)}
+        threads = {"CALLS_OF_THREADS": "all"} if self._threads else {}
+        return {"PYTHONPATH": os.pathsep.join(path), "CALLS_COUNTED": str(self._told), **threads}
 
     def of(self, requests: int, send: Callable[[], None]) -> Calls:
         """The calls for each of so many requests that `send` sends, from their first byte to the last answer's."""
