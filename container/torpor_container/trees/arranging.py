@@ -31,6 +31,8 @@ def arranged(
         raise UnsoundTrees("a node has one child, or one that is not in its tree")
     ordered = breadth_first(left.astype(np.int64), right.astype(np.int64), sizes)
     inner = ordered.left > 0
+    if np.any((column < 0) & (left >= 0)) or np.any(column >= columns):
+        raise UnsoundTrees(f"a node splits by a column that is not there: there are {columns}")
     nodes = np.zeros(len(ordered.order), WIDE)
     nodes["value"], nodes["left"] = values[ordered.order], ordered.left
     nodes["column"][inner], nodes["flags"][inner] = (one[ordered.order][inner] for one in (column, flags))

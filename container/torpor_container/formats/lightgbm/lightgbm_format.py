@@ -73,7 +73,7 @@ def _flat(path: Path) -> tuple[FlatTrees, TextFacts]:
     if walking.extension() is None:
         raise LoadFailed(
             f"{path.name} is a model of LightGBM, and these are served by Torpor's C extension, which was not built as "
-            "Torpor was installed: install a C compiler, and Torpor again"
+            "Torpor was installed: install a C compiler and Python's headers, and Torpor again"
         )
     try:
         model = lightgbm_text.read(path.read_bytes())
