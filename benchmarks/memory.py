@@ -50,5 +50,9 @@ def _status_kib(pid: int, name: str) -> int:
 
 
 def _rolled_up_kib(pid: int, beginning: str) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    """0 for a process that has ended meanwhile."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(beginning))
