@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from pathlib import Path
 
 
 def how_to_install(extra: str, checkout: bool | None = None) -> str:
@@ -9,6 +10,18 @@ def how_to_install(extra: str, checkout: bool | None = None) -> str:
     if from_checkout() if checkout is None else checkout:
         return f"in Torpor's checkout, run: pip install --editable '.[{extra}]'"
     return f"run: pip install 'torpor[{extra}]'"
+
+
+def lacks_flat_trees() -> str:
+    """What it means that the extension which walks flat trees was not built, as a sentence without its end; empty if it
+    was."""
+    if (Path(__file__).parent / "trees" / "_walk.abi3.so").exists():
+        return ""
+    return (
+        "Torpor was installed without a C compiler or Python's headers, so libraries answer for all models of trees, "
+        "which take more memory and time (docs/explanation/flat-trees.md), and LightGBM's are not served: install "
+        "both, and Torpor again"
+    )
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_account.port import serve
 from torpor_account.storage.private import UMASK
+from torpor_container.how_to_install import lacks_flat_trees
 from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.options import Options
 from torpor_endpoint.starting.cannot_start import CannotStart, warn
@@ -41,7 +42,7 @@ def run(options: Options) -> None:
     known, more = _secured_apart(known) if known.tls else (known, ())
     known = _with_shared_port(known) if known.shares_port else known
     exposed = exposure(known)
-    cautions = (*unheld(known), *more, *left_behind(known))
+    cautions = (*unheld(known), *more, *left_behind(known), *filter(None, (lacks_flat_trees(),)))
     warn(known, (*([exposed] if exposed else []), *(f"Warning: {one}." for one in cautions)))
     serve(partial(_app, known), server_options(known, SHUTDOWN_S, known.shared))
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from torpor_container import how_to_install
+from torpor_container.trees import walking
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,10 @@ from torpor_container import how_to_install
 )
 def test_where_torpor_was_installed_from(origin: str | None, editable: bool) -> None:
     assert how_to_install.is_editable(origin) is editable
+
+
+def test_what_a_lack_of_the_extension_means_is_told_where_it_lacks() -> None:
+    assert ("without a C compiler" in how_to_install.lacks_flat_trees()) == (walking.extension() is None)
 
 
 def test_a_wheel_has_no_checkout_to_install_from() -> None:

@@ -200,6 +200,11 @@ class Residency(Occupancy):
         if reason:
             self._note(now_s, name, "resized", reason, size_bytes)
 
+    def keeps_form(self, name: str, now_s: float, reason: str) -> None:
+        """A model that is here has no other form, for this reason."""
+        if (model := self._models.get(name)) is not None:
+            self._note(now_s, name, "not-mapped", reason, model.size_bytes)
+
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """The model was here before this residency began, as on a disk. The caller has checked that it fits."""
         self._models[name] = Resident(HERE, size_bytes, 0, now_s)

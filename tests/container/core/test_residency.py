@@ -735,3 +735,15 @@ def test_a_model_that_takes_another_size_frees_room_or_makes_others_leave() -> N
     assert tier.evict_excess("b", 2.0) == ("a",)
     tier.resized("gone", 5, 3.0, "late")
     assert tier.planned_bytes == 95
+
+
+def test_a_model_that_keeps_its_form_has_a_decision_that_says_why() -> None:
+    decisions: list[Decision] = []
+    tier = Residency(BUDGET, LRU(), 4, decisions.append)
+    tier.request("a", 0.0)
+    tier.admit("a", 40, 0.0)
+    tier.loaded("a", 40, 0.1, 0.0)
+    tier.keeps_form("a", 1.0, "its booster is dart")
+    tier.keeps_form("gone", 1.0, "its booster is dart")
+    last = decisions[-1]
+    assert (last.model, last.action, last.reason, last.size_bytes) == ("a", "not-mapped", "its booster is dart", 40)

@@ -86,7 +86,8 @@ class FormChanges:
             log.info("%s keeps its form: %s", name, error)
             return
         except NotMapped as why:
-            self._noted(name, followed, str(why))
+            if self._followed.get(name) is followed:
+                self._tier.residency.keeps_form(name, self._tier.clock(), str(why))
             return
         if loaded is None or self._followed.get(name) is not followed:
             return
@@ -95,12 +96,6 @@ class FormChanges:
         self._tier.residency.resized(name, size_bytes, self._tier.clock(), reason)
         self.follow(name, loaded)
         await self._changed(name)
-
-    def _noted(self, name: str, followed: Follow, why: str) -> None:
-        """The ledger knows why the model keeps its form."""
-        model = self._tier.residency.get(name)
-        if model is not None and self._followed.get(name) is followed:
-            self._tier.residency.resized(name, model.size_bytes, self._tier.clock(), f"its framework serves it: {why}")
 
 
 def _log_failure(change: "asyncio.Task[None]") -> None:

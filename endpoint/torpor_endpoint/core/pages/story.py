@@ -15,6 +15,7 @@ HAPPENED = {
     "load": "is to be loaded",
     "loaded": "was loaded",
     "resized": "takes another size",
+    "not-mapped": "is served by its library",
     "failed": "failed to load",
     "refuse": "was refused",
     "evict": "has to leave memory",

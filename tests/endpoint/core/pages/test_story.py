@@ -64,6 +64,11 @@ def test_each_line_names_its_instance_if_there_are_several() -> None:
     assert "i-2" not in str(Story("a", decisions, resident))
 
 
+def test_a_story_says_why_a_library_answers() -> None:
+    decision = DecisionRow(0.0, "a", "not-mapped", reason="its booster is dart")
+    assert described(decision) == "is served by its library: its booster is dart"
+
+
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
     assert described(DecisionRow(0.0, "a", "pondered")) == "pondered"
