@@ -11,8 +11,8 @@ from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats.format import SAFE_FILES, Conventions, Mapped, ServableModel
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.sklearn import estimators, estimators_to_trees, flat_estimators
-from torpor_container.formats.xgboost import boosters, flat_conversion, flat_serving, older_versions
+from torpor_container.formats.sklearn import estimators, flat_estimators
+from torpor_container.formats.xgboost import boosters, flat_serving, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.import_steps import Step, reach
 from torpor_container.trees.flat_trees import is_wide
@@ -40,6 +40,9 @@ def member(path: Path, conventions: Conventions) -> Member:
 
 def converted(path: Path, conventions: Conventions) -> bytes:
     """The file of flat trees of a pickled booster or estimator. Raises NotFlat, and as `load`."""
+    from torpor_container.formats.sklearn import estimators_to_trees  # an instance makes none itself
+    from torpor_container.formats.xgboost import flat_conversion
+
     try:
         native = opened(path, conventions)
     except older_versions.OldModel as old:

@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import flat_forms, pickled
 from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
-from torpor_container.formats.sklearn import estimators, estimators_to_trees, flat_estimators
+from torpor_container.formats.sklearn import estimators, flat_estimators
 
 SKOPS = ".skops"
 
@@ -21,6 +21,8 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
     if path.suffix.lower() == SKOPS:
+        from torpor_container.formats.sklearn import estimators_to_trees  # an instance makes none itself
+
         return estimators_to_trees.converted(_read_skops(path))
     return pickled.converted(path, conventions)
 

@@ -15,7 +15,7 @@ from torpor_container.formats.format import (
     named,
 )
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.xgboost import boosters, flat_conversion, flat_serving, learned_categories, older_versions
+from torpor_container.formats.xgboost import boosters, flat_serving, learned_categories, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.import_steps import Step
 
@@ -63,6 +63,8 @@ def step(path: Path) -> Step:
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
+    from torpor_container.formats.xgboost import flat_conversion  # an instance makes none itself
+
     if _is_pickle(path):
         return pickled.converted(path, conventions)
     return flat_conversion.converted(_read(path, conventions))
