@@ -186,9 +186,9 @@ class Residency(Occupancy):
             self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, took_s)
 
-    def resized(self, name: str, size_bytes: int, now_s: float, reason: str = "") -> None:
-        """A model that is here takes more or less than before: another form of it serves, or other instances began or
-        ceased to map its file. Any other model stays as it is. Call `evict_excess` next if it may take more."""
+    def resized(self, name: str, size_bytes: int, now_s: float, reason: str = "", action: str = "resized") -> None:
+        """A model that is here takes another size: another form of it serves, or other instances began or ceased to map
+        its file. `action` is the decision's, if there is a reason. Call `evict_excess` next if it may take more."""
         model = self._models.get(name)
         if model is None or model.stage is not HERE:
             return
@@ -198,12 +198,7 @@ class Residency(Occupancy):
             self.idle_bytes += grown_bytes
         model.size_bytes = size_bytes
         if reason:
-            self._note(now_s, name, "resized", reason, size_bytes)
-
-    def keeps_form(self, name: str, now_s: float, reason: str) -> None:
-        """A model that is here has no other form, for this reason."""
-        if (model := self._models.get(name)) is not None:
-            self._note(now_s, name, "not-mapped", reason, model.size_bytes)
+            self._note(now_s, name, action, reason, size_bytes)
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """The model was here before this residency began, as on a disk. The caller has checked that it fits."""

@@ -743,7 +743,6 @@ def test_a_model_that_keeps_its_form_has_a_decision_that_says_why() -> None:
     tier.request("a", 0.0)
     tier.admit("a", 40, 0.0)
     tier.loaded("a", 40, 0.1, 0.0)
-    tier.keeps_form("a", 1.0, "its booster is dart")
-    tier.keeps_form("gone", 1.0, "its booster is dart")
+    tier.resized("a", 40, 1.0, "its booster is dart", "not-mapped")
     last = decisions[-1]
     assert (last.model, last.action, last.reason, last.size_bytes) == ("a", "not-mapped", "its booster is dart", 40)

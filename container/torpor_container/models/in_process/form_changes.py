@@ -86,8 +86,10 @@ class FormChanges:
             log.info("%s keeps its form: %s", name, error)
             return
         except NotMapped as why:
-            if self._followed.get(name) is followed:
-                self._tier.residency.keeps_form(name, self._tier.clock(), str(why))
+            model = self._tier.residency.get(name)
+            if model is not None and self._followed.get(name) is followed:
+                now_s = self._tier.clock()
+                self._tier.residency.resized(name, model.size_bytes, now_s, str(why), "not-mapped")
             return
         if loaded is None or self._followed.get(name) is not followed:
             return
