@@ -133,6 +133,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
 
 PAUSES = {
     "sdk/torpor/cli/commands/router.py": "an announcement, up to the longest that quiet time allows",
+    "container/torpor_container/models/quarantine.py": "how long a good verdict waits to be written with others",
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
     "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
     "endpoint/torpor_endpoint/routing/router/reporting.py": "the period of a report",

@@ -9,7 +9,7 @@ from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.passage import ONLY, Passage, Route, Way
+from torpor_endpoint.runtime.passage import ONLY, KnownWay, Passage, Route
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
 RARE = "./ "
@@ -52,7 +52,7 @@ class Router:
             route = way.route
         else:
             route, drawn = self._found(live, request, passage)
-            way = request.way = None if drawn else Way(route)
+            way = request.way = None if drawn else KnownWay(route)
         serverless = route.pool.variant.serverless
         if serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)

@@ -80,7 +80,7 @@ class Route(NamedTuple):
     """The places of the containers that the request passes, in their order."""
 
 
-class Way:
+class KnownWay:
     """Where all requests with the same path and headers go, as long as their endpoint has the same `pools`. It is found
     out once: the route, the observers that may read their bodies, and what their first container gets, as `headers` and
     as their lines in `head`."""
@@ -142,7 +142,7 @@ class Passage:
     request_bytes: int = 0
     request: Invoke | None = None
     route: Route | None = None
-    way: Way | None = None
+    way: KnownWay | None = None
     """That of the route, if it goes for all requests with these headers."""
     steps: dict[str, float] = field(default_factory=dict)
     """Seconds by step. Once the passage has ended, they add up to `total_s`."""

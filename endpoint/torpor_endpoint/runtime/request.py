@@ -13,7 +13,7 @@ from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, CUSTOM_AT
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 
 if TYPE_CHECKING:
-    from torpor_endpoint.runtime.passage import Way
+    from torpor_endpoint.runtime.passage import KnownWay
 
 Header = tuple[bytes, bytes]
 
@@ -85,7 +85,7 @@ class Invoke:
 
     def __init__(self, headers: dict[bytes, bytes]) -> None:
         self.headers = headers
-        self.way: Way | None = None
+        self.way: KnownWay | None = None
 
     @classmethod
     def read(cls, scope: Scope) -> "Invoke":
