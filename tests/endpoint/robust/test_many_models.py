@@ -26,7 +26,8 @@ def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoi
 def room_for(live: LiveEndpoint, models: int, probe: str) -> dict[str, str]:
     """The environment of an instance that holds so many models with ballast beside itself, as an endpoint shows."""
     put(live.folder(probe), {"models/a.tar": constant(1.0)})
-    live.deploy(probe, Variant(many(f"{probe}/models", {"TORPOR_MEMORY_MIB": "500"})))  # small too: no library is its own
+    small = {"TORPOR_MEMORY_MIB": "500"}  # so that this one too has its libraries from its zygote
+    live.deploy(probe, Variant(many(f"{probe}/models", small)))
     live.invoke(probe, b"1", TargetModel="a.tar")
     used_bytes = endpoint_pages.instance(live, probe)["used_bytes"]
     live.sagemaker.delete_endpoint(EndpointName=probe)
