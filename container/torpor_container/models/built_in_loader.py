@@ -22,7 +22,7 @@ from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
-from torpor_container.models.in_process.loading import InProcessLoading, Tools, priors
+from torpor_container.models.in_process.in_process_loading import InProcessLoading, Tools, priors
 from torpor_container.models.in_process.reading import Recognised, folder_bytes
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import Load, Quarantine, Version, mark_of, software_of, verdicts_of

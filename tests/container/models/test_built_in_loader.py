@@ -13,7 +13,7 @@ from torpor_container.formats import Conventions
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.memory_gauge import MemoryGauge
 from torpor_container.models.built_in_loader import BuiltInLoader
-from torpor_container.models.in_process.loading import FLOOR_BYTES
+from torpor_container.models.in_process.in_process_loading import FLOOR_BYTES
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back
 from torpor_container.processes.memory_budget import MemoryBudget
