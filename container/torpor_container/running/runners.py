@@ -182,11 +182,12 @@ class InProcess:
         stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
         outcomes = self._outcomes([invocation for invocation, _, _, _ in requests])
+        whole = None if stopwatch is None else stopwatch()  # before the clock: an effort is within its step
         until_s = self._clock()
         for _, timing, since_s, _ in requests:
             timing.add(PREDICT, until_s - since_s)
-        if stopwatch is not None and _predicted(outcomes):
-            effort = stopwatch().shared(len(requests))
+        if whole is not None and _predicted(outcomes):
+            effort = whole.shared(len(requests))
             self._pace.took(effort.work_s, effort.wall_s)
             for _, timing, _, _ in requests:
                 timing.effort = effort

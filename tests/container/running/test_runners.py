@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,6 +106,24 @@ def test_the_effort_is_measured_on_a_thread_and_for_every_nth_prediction_on_the_
         told = [number for number, effort in enumerate(efforts) if effort is not None]
         assert told == [0, 1, 1 + MEASURED_EVERY]
         assert efforts[0] == efforts[1] == pytest.approx(Effort(wall_s=0.0004, work_s=0.0001))
+
+    run(model, story)
+
+
+def test_an_effort_is_within_its_step_however_long_the_clocks_take() -> None:
+    """Between two reads of the clocks the thread may lose its processor."""
+    model = Model(cpu_s=0.0001)
+
+    def slow() -> float:
+        model.now_s += 0.00005
+        return 0.0
+
+    model.clocks = replace(model.clocks, in_line=slow)
+
+    async def story(ask: Ask) -> None:
+        for told in [await ask() for _ in range(2 * MEASURED_EVERY + 1)]:
+            if told.effort is not None:
+                assert told.effort.wall_s <= told.steps[WaitStep.PREDICT]
 
     run(model, story)
 

@@ -3,6 +3,7 @@
     <!-- run: no, it needs Docker -->        The block is not run, for this reason.
     <!-- run: with java -->                  The block is run where this program is installed.
     <!-- run: figures vary -->               Numbers and widths of the shown output are not compared.
+    <!-- run: soon -->                       The same, and a command is run again until it prints what is shown.
     <!-- run: file code/inference.py -->     The block is that file, which later blocks use.
     <!-- run: printed -->                    The block is what the Python block before it prints.
     <!-- run: after tutorial.md -->          Anywhere in a page: the page begins where that page ends,
@@ -24,7 +25,8 @@ BLOCK = re.compile(MARK + r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.DO
 COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 AFTER = re.compile(r"^<!-- run: after (\S+) -->$", re.MULTILINE)
 ANY_MARK = re.compile(r"^<!-- run: (.*)", re.MULTILINE)
-KINDS = re.compile(r"no, \S.{9,}|figures vary|printed|with \w+|file [\w./-]+")
+FIGURES_VARY, SOON = "figures vary", "soon"
+KINDS = re.compile(rf"no, \S.{{9,}}|{FIGURES_VARY}|{SOON}|printed|with \w+|file [\w./-]+")
 NUMBER = re.compile(r"<?\$?\d[\d,.:]*")
 
 
@@ -40,6 +42,11 @@ class Block:
     @property
     def runs(self) -> bool:
         return self.language in RUN and not self.mark.startswith(("no,", "file ")) and not self._lacks_its_program
+
+    @property
+    def varies(self) -> bool:
+        """Whether the figures of its output vary."""
+        return self.mark in (FIGURES_VARY, SOON)
 
     @property
     def _lacks_its_program(self) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from tests.docs.helpers.reading import Block, Command, before, blocks, commands, matches
+from tests.docs.helpers.reading import SOON, Block, Command, before, blocks, commands, matches
+from tests.helpers.waiting import soon
 from tests.markdown import ROOT
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
@@ -79,11 +80,16 @@ class Reader:
         if asleep := SLEEP.fullmatch(command.line):
             MovableClock(EndpointConnection.configured()).advance(seconds=int(asleep[1]))
             return
-        status, printed = self._torpor(command.line) or self._shell(command.line)
-        assert status == 0, told(page, block, f"$ {command.line}\n{printed}")
-        if command.output.strip():
-            vary = block.mark == "figures vary"
-            assert matches(command.output, printed, vary), told(page, block, f"$ {command.line}\n{printed}")
+        shown = ""
+
+        def ran() -> bool:
+            nonlocal shown
+            status, printed = self._torpor(command.line) or self._shell(command.line)
+            shown = told(page, block, f"$ {command.line}\n{printed}")
+            assert status == 0, shown
+            return not command.output.strip() or matches(command.output, printed, block.varies)
+
+        assert soon(ran) if block.mark == SOON else ran(), shown
 
     def _torpor(self, line: str) -> tuple[int, str] | None:
         """Runs a plain `torpor` command in this process, which saves half a second. None if it needs a shell."""

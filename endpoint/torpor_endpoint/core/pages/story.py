@@ -14,7 +14,7 @@ HAPPENED = {
     "found": "was found on the disk",
     "load": "is to be loaded",
     "loaded": "was loaded",
-    "resized": "takes another size",
+    "resized": "changed its size",
     "not-mapped": "is served by its library",
     "failed": "failed to load",
     "refuse": "was refused",
