@@ -16,6 +16,7 @@ from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.processes.memory import uss_bytes
+from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import Runner
 from torpor_container.transport.upstream_answers import UpstreamError
 
@@ -42,10 +43,10 @@ class ContainerLoader:
         return Settled(await self.used_bytes())
 
     async def used_bytes(self) -> int:
-        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
+        return await on_thread(lambda: uss_bytes() + self._server.own_bytes())
 
     async def cpu_s(self) -> float:
-        return await asyncio.to_thread(lambda: self._cpu_time.seconds([self._server.processes()]))
+        return await on_thread(lambda: self._cpu_time.seconds([self._server.processes()]))
 
 
 class ForeignLoader(ContainerLoader):
@@ -75,7 +76,7 @@ class ForeignLoader(ContainerLoader):
 
     async def recognise(self, placed: Placed) -> Found:
         """Every folder counts as a model: the container decides whether it can load it."""
-        disk_bytes = await asyncio.to_thread(_disk_bytes, placed.directory)
+        disk_bytes = await on_thread(_disk_bytes, placed.directory)
         predicted = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
         return Found(predicted, partial(self._load, placed, disk_bytes))
 
@@ -92,9 +93,9 @@ class ForeignLoader(ContainerLoader):
         await self._server.ready()
         began_s = self._clock()
         with self._meter.window() as alone:
-            before = await asyncio.to_thread(self._server.own_bytes)
+            before = await on_thread(self._server.own_bytes)
             await self._load_model(placed)
-            grown = await asyncio.to_thread(self._server.own_bytes) - before
+            grown = await on_thread(self._server.own_bytes) - before
             size_bytes = max(grown, FLOOR_BYTES)
             if alone():
                 self._sizing.measured(placed.model_id, FORMAT, disk_bytes, size_bytes)
@@ -158,12 +159,12 @@ class ForeignSingleLoader(ContainerLoader):
     async def _load(self, placed: Placed) -> Loaded:
         began_s = self._clock()
         try:
-            await asyncio.to_thread(_put_in_place, placed.directory, self._base_dir / "model")
+            await on_thread(_put_in_place, placed.directory, self._base_dir / "model")
             await self._server.start(self._environment)
         except OSError as error:
             raise LoadFailed(f"the container could not be started: {error}") from error
         await self._server.ready()
-        size_bytes = await asyncio.to_thread(self._server.own_bytes)
+        size_bytes = await on_thread(self._server.own_bytes)
         return Loaded(ForeignSingle(self._server.upstream), size_bytes, self._clock() - began_s)
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,7 @@ from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.image.server_command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
+from torpor_container.processes.threads import on_thread
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.transport.upstream import Upstream
@@ -59,7 +61,7 @@ class ForeignServer:
 
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start it, and do not wait until it is ready. Raises OSError."""
-        self._temp = await asyncio.to_thread(_make_temporary_folder, self._base_dir)
+        self._temp = await on_thread(_make_temporary_folder, self._base_dir)
         self._block = _free_block()
         port = self._block.port
         command = self._command.filled(self._places(port))
@@ -114,7 +116,7 @@ class ForeignServer:
         if self._block is not None:
             self._block.close()
         if self._temp is not None:
-            await asyncio.to_thread(shutil.rmtree, self._temp, ignore_errors=True)
+            await on_thread(partial(shutil.rmtree, self._temp, ignore_errors=True))
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _places(self, port: int) -> dict[str, str]:

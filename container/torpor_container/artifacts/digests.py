@@ -1,15 +1,16 @@
 """Lets through only artifacts that a list of digests names, in the form of `sha256sum`: `<64 hex digits>  <name>`."""
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.processes.threads import on_thread
 
 LIST = "SHA256SUMS"
 """The list's name, where it lies beside the artifacts."""
@@ -58,9 +59,9 @@ class DigestedStore:
         """As the store's. Raises ArtifactInvalid too, for an object with another digest."""
         version, _, expected = head.version.rpartition(MARK)
         await self._store.get(key, replace(head, version=version), into)
-        found = await asyncio.to_thread(_digest_of, into)
+        found = await on_thread(_digest_of, into)
         if found != expected:
-            await asyncio.to_thread(into.unlink)
+            await on_thread(into.unlink)
             raise ArtifactInvalid(key, f"its SHA-256 is {found}, and {self._key} says {expected}", REMEDY)
 
     async def listed(self, prefix: str, at_most: int) -> list[Listed]:
@@ -93,7 +94,7 @@ class DigestedStore:
     async def _text(self, head: ArtifactHead) -> str:
         with TemporaryDirectory(prefix="torpor-digests-") as folder:
             await self._lists.get(self._key, head, path := Path(folder, LIST))
-            return await asyncio.to_thread(path.read_text, errors="replace")
+            return await on_thread(partial(path.read_text, errors="replace"))
 
 
 def _digest_of(path: Path) -> str:

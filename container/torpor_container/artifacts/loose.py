@@ -9,11 +9,13 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.processes.threads import on_thread
 
 PARALLEL_COPIES = 8
 SEGMENT_MAX_BYTES = 255
@@ -56,10 +58,10 @@ class LooseFiles:
         async def copy(one: Listed) -> None:
             place = into / _path(key, one.key)
             async with places:
-                await asyncio.to_thread(place.parent.mkdir, parents=True, exist_ok=True)
+                await on_thread(partial(place.parent.mkdir, parents=True, exist_ok=True))
                 await self.store.get(one.key, await self.store.head(one.key), place)
 
-        await asyncio.to_thread(into.mkdir)
+        await on_thread(into.mkdir)
         try:
             async with asyncio.TaskGroup() as copying:
                 for one in found:

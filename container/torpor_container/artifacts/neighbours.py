@@ -10,6 +10,7 @@ from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.artifact_store import ArtifactStore
 from torpor_container.core.near_names import nearest
+from torpor_container.processes.threads import on_thread
 
 LISTED_MAX = 1000
 """At most this many keys are compared, of the name's own folder and of the prefix."""
@@ -39,7 +40,7 @@ class Neighbours:
                     if folder.startswith(self._prefix.folder):
                         keys += await self._keys(folder)
         names = {target for key in keys if (target := self._target(key))}
-        return await asyncio.to_thread(nearest, name, names - {name})
+        return await on_thread(nearest, name, names - {name})
 
     async def _keys(self, folder: str) -> list[str]:
         keys: list[str] | None = self._listed.get(folder)

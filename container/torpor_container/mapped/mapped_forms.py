@@ -3,7 +3,6 @@
 The proof, and a conversion that needs the model's framework, run in a process like those of trials.
 """
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -15,7 +14,7 @@ from torpor_container.core.trials import most_bytes
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.format import Format, MappedForm, NotMapped
 from torpor_container.mapped.mapped_folder import MappedFile, MappedFolder
-from torpor_container.processes.threads import run_to_completion
+from torpor_container.processes.threads import on_thread, run_to_completion
 from torpor_container.trials.trial_process import Afterwork, Trials
 
 log = logging.getLogger(__name__)
@@ -95,14 +94,14 @@ class MappedForms:
         model has none, which is then known."""
         if file.name in self._failed:
             return None
-        if why := await asyncio.to_thread(self._why_refused, file):
+        if why := await on_thread(self._why_refused, file):
             raise NotMapped(why)
-        if (held := await asyncio.to_thread(self.take, file)) is not None:
+        if (held := await on_thread(self.take, file)) is not None:
             return held
         try:
             return await self._make(file)
         except NotMapped as why:
-            await asyncio.to_thread(self._refuse, file, str(why))
+            await on_thread(self._refuse, file, str(why))
             raise
         except (LoadFailed, DiskFull, OSError) as error:  # the next instance may have better luck
             log.info("%s has no mapped form now: %s", file.path.name, error)
@@ -111,7 +110,7 @@ class MappedForms:
 
     # -- inside ----------------------------------------------------------------------------------------------------
     async def _make(self, file: MappableFile) -> MappedFile:
-        made = await asyncio.to_thread(self._begun, file)
+        made = await on_thread(self._begun, file)
         with ExitStack() as unless_proved:
             unless_proved.callback(made.release)
             with made.path.open("rb+") as target:

@@ -117,13 +117,13 @@ class DiskTier:
         """Take over what an earlier process left on disk: the newest folders that fit. The rest is removed."""
         room_bytes = self._tier.residency.budget_bytes
         fitting: list[tuple[str, UnpackedArtifact]] = []
-        for artifact in reversed(await asyncio.to_thread(self._disk.scan)):
+        for artifact in reversed(await on_thread(self._disk.scan)):
             name = self._prefix.name_of_key(artifact.key)
             if name is not None and artifact.size_bytes <= room_bytes:
                 room_bytes -= artifact.size_bytes
                 fitting.append((name, artifact))
             else:
-                await asyncio.to_thread(self._disk.remove, artifact.key)
+                await on_thread(self._disk.remove, artifact.key)
         for name, artifact in reversed(fitting):
             self._tier.residency.found(name, artifact.size_bytes, self._tier.clock())
             self._doubted.add(name)
@@ -272,4 +272,4 @@ class DiskTier:
         return placed
 
     async def _remove(self, name: str) -> None:
-        await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))
+        await on_thread(self._disk.remove, self._prefix.key_of(name))

@@ -37,6 +37,7 @@ from torpor_container.errors import (
     StarvedTrial,
 )
 from torpor_container.models.loader import Loaded
+from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
 from torpor_container.settings import Settings
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
@@ -195,7 +196,7 @@ class Quarantine:
         if ended.starved:
             self._starved_at_s[tried.key] = monotonic()
         if tried.kept:
-            await asyncio.to_thread(self._verdicts.write, tried.key, verdict)
+            await on_thread(self._verdicts.write, tried.key, verdict)
         else:
             self._known[tried.key] = verdict
         raise _refusal(verdict)
@@ -219,7 +220,7 @@ class Quarantine:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), WRITTEN_WITHIN_S)
         written, self._unwritten = self._unwritten, {}
-        await asyncio.to_thread(self._verdicts.write_all, written)
+        await on_thread(self._verdicts.write_all, written)
 
     def _keep(self, task: "asyncio.Task[Any]") -> None:
         self._background.add(task)

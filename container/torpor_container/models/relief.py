@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from torpor_container.models.tier import Tier
+from torpor_container.processes.threads import on_thread
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class Relief:
     async def _relieve(self) -> None:
         for pause_s in self._pauses_s:
             await asyncio.sleep(pause_s)
-            await asyncio.to_thread(gc.collect)  # an error and its traceback hold each other
+            await on_thread(gc.collect)  # an error and its traceback hold each other
             self._tier.residency.measured(await self._settle())
             self._tier.changed()
             if not self._tier.residency.overrun:

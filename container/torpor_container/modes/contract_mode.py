@@ -13,6 +13,7 @@ from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.models.tier import Tier
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import on_thread
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
@@ -145,7 +146,7 @@ class ContractMode:
         return self._loaded[name][1]
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
-        if not await asyncio.to_thread(_is_folder, directory):
+        if not await on_thread(_is_folder, directory):
             raise ModelNotFound(str(directory), "model store")
         found = await self._loader.recognise(Placed(name, name, directory))
         plan = await self._tier.planned(name, found.predicted_bytes)

@@ -15,6 +15,7 @@ from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import on_thread
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner, Scripted
 from torpor_container.waiting.quiet_timeout import patiently
@@ -192,6 +193,6 @@ class Single:
     async def _placed(self) -> Placed:
         if self._disk_tier is not None:
             return replace(await self._disk_tier.take(self._key, LoadSpans(self._clock)), model_id="model")
-        if not await asyncio.to_thread(self._directory.is_dir):
+        if not await on_thread(self._directory.is_dir):
             raise LoadFailed(f"there is no model: no ModelDataUrl was given, and there is no folder {self._directory}")
         return Placed(self._key, "model", self._directory)

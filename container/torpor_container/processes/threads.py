@@ -12,10 +12,13 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
+from torpor_container.errors import NoMemoryNow
+
 T = TypeVar("T")
 
-SHARED_MAX = 32
-"""The most threads that all work without threads of its own shares."""
+SHARED_MAX = 8
+"""The most threads that all work without threads of its own shares. The limit on an instance's memory counts the stack
+of each thread, and leaves room for about sixteen (`memory.STACKS_BYTES`)."""
 
 
 class _Work:
@@ -65,7 +68,8 @@ class _Work:
 
 
 class _Workers:
-    """Up to `size` threads that do what is put to them, in order. Each starts when all others are busy."""
+    """Up to `size` threads that do what is put to them, in order. Each starts when all others are busy and there is
+    memory for its stack; else those that run do the work."""
 
     def __init__(self, size: int, name: str) -> None:
         self._size = size
@@ -74,12 +78,12 @@ class _Workers:
         self._threads = self._unfinished = 0
 
     def put(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> _Work:
+        """Raises NoMemoryNow if no thread runs, and none can start."""
+        if self._threads <= self._unfinished and self._threads < self._size:
+            self._start_one()
         work = _Work(call, arguments, self._ended)
         self._unfinished += 1
         self._queue.put(work)
-        if self._threads < min(self._unfinished, self._size):
-            self._threads += 1
-            threading.Thread(target=_serve, args=(self._queue,), name=self._name, daemon=True).start()
         return work
 
     def give_up(self, work: _Work) -> None:
@@ -95,6 +99,15 @@ class _Workers:
                 work.over.cancel()
         for _ in range(self._threads):
             self._queue.put(None)
+
+    def _start_one(self) -> None:
+        try:
+            threading.Thread(target=_serve, args=(self._queue,), name=self._name, daemon=True).start()
+        except (RuntimeError, MemoryError) as error:
+            if not self._threads:
+                raise NoMemoryNow(f"there is no memory for a thread: {error}") from error
+        else:
+            self._threads += 1
 
     def _ended(self, work: _Work) -> None:
         if not work.given_up:
@@ -148,7 +161,7 @@ _shared = _Workers(SHARED_MAX, "work")
 
 
 async def on_thread(work: Callable[..., T], *arguments: object) -> T:
-    """Run work on a thread, as `asyncio.to_thread` does. A cancelled caller abandons it."""
+    """Run work on a thread. A cancelled caller abandons it."""
     result: T = await _shared.put(work, arguments).over
     return result
 

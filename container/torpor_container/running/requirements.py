@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
-from torpor_container.processes.threads import run_to_completion
+from torpor_container.processes.threads import on_thread, run_to_completion
 from torpor_container.running import requirement_files
 from torpor_container.running.requirement_files import LineKind, RequirementLine
 from torpor_container.waiting.quiet_timeout import patiently
@@ -151,10 +151,10 @@ class Requirements:
         if not file.is_file():
             return None
         try:
-            lines = await asyncio.to_thread(requirement_files.read, file)
+            lines = await on_thread(requirement_files.read, file)
         except (OSError, ValueError, LookupError) as error:
             raise LoadFailed(f"{FILE} of the script cannot be read: {error}") from error
-        missing = await asyncio.to_thread(_unmet, lines)
+        missing = await on_thread(_unmet, lines)
         if not missing:
             return None
         _check(missing, self._permission)

@@ -16,6 +16,7 @@ from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_p
 from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, measured
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.process_tree import descendants
+from torpor_container.processes.threads import on_thread
 from torpor_container.running.predicting import Outcome, Predictors
 from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.wire import WaitStep
@@ -152,7 +153,7 @@ class InProcess:
         return free
 
     async def close(self) -> Effort:
-        _, effort = await asyncio.to_thread(measured, self._close)
+        _, effort = await on_thread(measured, self._close)
         return effort
 
     def _close(self) -> None:

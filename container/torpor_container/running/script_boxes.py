@@ -1,6 +1,5 @@
 """Makes the boxes of an instance's scripts from its settings, and their temporary folders."""
 
-import asyncio
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from torpor_container.isolation.abilities import Abilities, found
 from torpor_container.isolation.box import ScriptBox
 from torpor_container.isolation.written import remove
 from torpor_container.processes.inherited_variables import CA_BUNDLE
+from torpor_container.processes.threads import on_thread
 from torpor_container.settings import BadSetting, Settings
 
 SCRATCH = "scratch-"
@@ -86,4 +86,4 @@ def ensure_isolation(settings: Settings, abilities: Abilities | None = None) -> 
 
 async def removed(scratch: Path) -> None:
     """Remove a temporary folder on a thread, whatever rights a script took from its folders."""
-    await asyncio.to_thread(remove, scratch)
+    await on_thread(remove, scratch)

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from tests.helpers.waiting import reached
+from torpor_container.errors import NoMemoryNow
 from torpor_container.processes.threads import Threads
 
 
@@ -55,6 +56,30 @@ def test_work_behind_hanging_threads_is_done_once_the_threads_are_given_up() -> 
         await asyncio.wait_for(asyncio.gather(*waiting), 60.0)
         assert (sorted(done), threads.lost) == ([0, 1], 2)
         go_on.set()
+        threads.close()
+
+    asyncio.run(story())
+
+
+def test_without_memory_for_another_thread_those_that_run_do_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def story() -> None:
+        threads, go_on = Threads(3, "test"), threading.Event()
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_thread)
+            with pytest.raises(NoMemoryNow, match="no memory for a thread"):
+                await threads.run(str.upper, "never")
+        first = asyncio.create_task(threads.run(go_on.wait, 30.0))
+        await asyncio.sleep(0)  # it takes the one thread
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_thread)
+            behind = [asyncio.create_task(threads.run(str.upper, word)) for word in "abcd"]
+            await asyncio.sleep(0)
+            go_on.set()
+            assert await asyncio.wait_for(asyncio.gather(*behind), 60.0) == ["A", "B", "C", "D"]
+        assert await first
         threads.close()
 
     asyncio.run(story())

@@ -1,6 +1,5 @@
 """Reads artifacts from S3, or from any server with its protocol. It reads one bucket, and writes nothing to it."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.stores.s3_exact import ExactS3, expressible
-from torpor_container.processes.threads import run_to_completion
+from torpor_container.processes.threads import on_thread, run_to_completion
 
 if TYPE_CHECKING:
     from obstore import GetOptions
@@ -40,7 +39,7 @@ class S3ArtifactStore:
 
     async def head(self, key: str) -> ArtifactHead:
         if not expressible(key):
-            return await asyncio.to_thread(self._exact.head, key)
+            return await on_thread(self._exact.head, key)
         with self._faults(key):
             meta = await obstore.head_async(self._client, key)
         return ArtifactHead(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
@@ -56,7 +55,7 @@ class S3ArtifactStore:
             unfinished.pop_all()
 
     async def listed(self, prefix: str, at_most: int) -> list[Listed]:
-        return await asyncio.to_thread(self._exact.listed, prefix, at_most)
+        return await on_thread(self._exact.listed, prefix, at_most)
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:
         """Some keys, by obstore, which lists only keys that its paths can name."""
@@ -76,7 +75,7 @@ class S3ArtifactStore:
     async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
         if not expressible(key):
             chunks = self._exact.chunks(key, head.version, CHUNK_BYTES)
-            while chunk := await asyncio.to_thread(next, chunks, b""):
+            while chunk := await on_thread(next, chunks, b""):
                 yield chunk
             return
         only_that: GetOptions = {"if_match": head.version} if head.version.startswith('"') else {}
@@ -97,7 +96,7 @@ class S3ArtifactStore:
     async def _encrypted_at_rest(self, key: str) -> bool:
         if expressible(key):
             return await encrypted_at_rest(self._client, key)
-        return await asyncio.to_thread(self._exact.encrypted_at_rest, key)
+        return await on_thread(self._exact.encrypted_at_rest, key)
 
     @contextmanager
     def _faults(self, key: str) -> Iterator[None]:

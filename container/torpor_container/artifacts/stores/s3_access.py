@@ -1,6 +1,5 @@
 """How to reach S3, and with which credentials: complete, so that no environment variable changes it."""
 
-import asyncio
 import json
 import urllib.error
 import urllib.request
@@ -16,6 +15,7 @@ from obstore.store import S3Store
 
 from torpor_container.artifacts.errors import ArtifactForbidden, StoreUnreachable
 from torpor_container.processes.inherited_variables import READABLE, ROLE_TOKEN, ROLE_URL
+from torpor_container.processes.threads import on_thread
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Credential, S3CredentialProvider
@@ -103,7 +103,7 @@ async def encrypted_at_rest(client: S3Store, key: str) -> bool:
     """
     try:
         url = await obstore.sign_async(client, "HEAD", key, timedelta(minutes=1))
-        headers = await asyncio.to_thread(_head, url)
+        headers = await on_thread(_head, url)
     except (BaseError, OSError):
         return False
     return headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")

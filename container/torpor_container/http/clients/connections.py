@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from torpor_container.core.client_timeouts import ClientTimeouts, ConnectionStage, Kind, Stage
 from torpor_container.core.clients import client_of
 from torpor_container.processes.memory import give_back
+from torpor_container.processes.threads import on_thread
 from torpor_container.waiting.quiet_time import QuietClock
 
 LOOK_S = 1.0
@@ -238,4 +239,4 @@ class Connections:
         self._peak_bytes = max(self._peak_bytes, held_bytes)
         if self._peak_bytes > BODIES_MIN_BYTES and held_bytes < self._peak_bytes // 4:
             self._peak_bytes = held_bytes
-            await asyncio.to_thread(give_back)
+            await on_thread(give_back)

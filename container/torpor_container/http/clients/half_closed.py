@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from torpor_container.processes.threads import on_thread
+
 PERIOD_S = 1.0
 TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
 LOCAL_AT, REMOTE_AT, INODE_AT = 1, 2, 9
@@ -58,7 +60,7 @@ class HalfClosedConnections:
 
     async def _look(self) -> None:
         sockets = {connection: connection.transport.get_extra_info("socket") for connection in self._watched}
-        ownerless = await asyncio.to_thread(without_owner) if any(map(_is_tcp, sockets.values())) else frozenset()
+        ownerless = await on_thread(without_owner) if any(map(_is_tcp, sockets.values())) else frozenset()
         for connection, its_socket in sockets.items():
             if connection in self._watched and _has_left(its_socket, ownerless):
                 connection.transport.abort()
