@@ -81,6 +81,14 @@ class MappedFolder:
             return self._held(source)
         return None
 
+    def read(self, name: str) -> str:
+        """The text of a file, which counts as taken; empty if there is none."""
+        source = self._files / name
+        with suppress(OSError):
+            os.utime(source)
+            return source.read_text()
+        return ""
+
     def begin(self, name: str) -> MappedFile:
         """A new file for this instance to write. `publish` gives it to all; `release` gives it up. Raises OSError."""
         unfinished = self._own_folder() / name

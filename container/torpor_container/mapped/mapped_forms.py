@@ -75,6 +75,10 @@ class MappedForms:
         Blocks."""
         return self._folder.share_bytes(file.name) if self.wanted(file) else None
 
+    def why_refused(self, file: MappableFile) -> str:
+        """Why a model that is to be mapped has no form; empty where nobody has found out. Blocks."""
+        return self._folder.read(f"{file.name}.{REFUSED}") if self.wanted(file) else ""
+
     def close(self) -> None:
         self._folder.close()
 
@@ -94,7 +98,7 @@ class MappedForms:
         model has none, which is then known."""
         if file.name in self._failed:
             return None
-        if why := await on_thread(self._why_refused, file):
+        if why := await on_thread(self.why_refused, file):
             raise NotMapped(why)
         if (held := await on_thread(self.take, file)) is not None:
             return held
@@ -143,16 +147,6 @@ class MappedForms:
                     file.form.write(file.path, target)
             unless_begun.pop_all()
         return made
-
-    def _why_refused(self, file: MappableFile) -> str:
-        """Why the model has no form; empty where nobody has found out."""
-        held = self._folder.take(f"{file.name}.{REFUSED}")
-        if held is None:
-            return ""
-        try:
-            return held.path.read_text()
-        finally:
-            held.release()
 
     def _refuse(self, file: MappableFile, why: str) -> None:
         log.info("%s has no mapped form: %s", file.path.name, why)

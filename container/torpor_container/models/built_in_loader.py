@@ -58,6 +58,8 @@ class Identified(NamedTuple):
     tried: Version | None
     share_bytes: int | None = None
     """The share of its mapped form that this instance would be charged; None if it has none."""
+    refused: str = ""
+    """Why it can have no mapped form; empty if that is not known."""
 
 
 class BuiltInLoader:
@@ -162,14 +164,14 @@ class BuiltInLoader:
     async def recognise(self, placed: Placed) -> Found:
         if self._submitted and (refusal := self._no_scripts()):
             raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
-        known, path, disk_bytes, step, tried, share_bytes = await self._identified(placed)
+        known, path, disk_bytes, step, tried, share_bytes, refused = await self._identified(placed)
         if placed.content:
             self._known[placed.directory] = known, path
         if known.name == SCRIPT and (refusal := self._no_scripts()):
             raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
-        found = Recognised(placed, known, path, disk_bytes, step, tried, share_bytes is not None)
+        found = Recognised(placed, known, path, disk_bytes, step, tried, share_bytes is not None, refused)
         predicted = self._in_process.predicted_bytes(found)
         load: Load = partial(self._load, replace(found, predicted_bytes=predicted))
         if self._quarantine is not None and tried is not None:
@@ -211,9 +213,12 @@ class BuiltInLoader:
         if placed.pardoned:
             self._verdicts.pardon(key)
         tried = Version(candidate, key, True, self._verdicts.read(key))
+        if self._forms is None:
+            return Identified(known, path, disk_bytes, step, tried)
         mappable = MappableFile(known, path, key, disk_bytes)
-        share_bytes = self._forms.share_bytes(mappable) if self._forms is not None else None
-        return Identified(known, path, disk_bytes, step, tried, share_bytes)
+        share_bytes = self._forms.share_bytes(mappable)
+        refused = self._forms.why_refused(mappable) if share_bytes is None else ""
+        return Identified(known, path, disk_bytes, step, tried, share_bytes, refused)
 
     def _no_scripts(self) -> str:
         """Why no script may run; empty if scripts may."""

@@ -54,7 +54,8 @@ def test_a_call_wakes_a_sleeping_endpoint_with_its_disk_tier_intact(sleepy: tupl
         slots.append(endpoint_pages.instance(live, name)["slot"])
     assert slots[0] == slots[1]
     actions = [record["action"] for record in endpoint_pages.decisions(live, name, "a.tar")]
-    assert actions == ["found", "load", "loaded"]
+    of_forms = {"not-mapped"}  # told in the first wake, unless the endpoint slept before it was found out
+    assert [action for action in actions if action not in of_forms] == ["found", "load", "loaded"]
 
 
 def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:

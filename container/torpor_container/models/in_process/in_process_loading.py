@@ -104,9 +104,9 @@ class InProcessLoading:
         tools, held = self._tools, None
         if found.mapped and self._forms is not None:
             held = await tools.loaders.run(self._forms.take, found.file)
-        elif self._forms is not None and found.placed.content and self._forms.comes_first(found.format):
+        elif (forms := self._forms_for(found)) is not None and forms.comes_first(found.format):
             with suppress(NotMapped):
-                held = await self._forms.made(found.file)
+                held = await forms.made(found.file)
         one = await self._read(found, held)
         released = partial(self._release, one.held)
         runner = InProcess(one.model, tools.predictors, tools.clocks, self._batch_size, released)
@@ -114,13 +114,12 @@ class InProcessLoading:
 
     # -- forms -----------------------------------------------------------------------------------------------------
     def _told(self, found: Recognised, runner: InProcess, one: Read) -> Loaded:
-        note = getattr(one.model, "note", "")
+        note = getattr(one.model, "note", "") or (f"not mapped: {found.refused}" if found.refused else "")
         loaded = Loaded(runner, one.size_bytes, effort=one.effort, note=note, mapped=one.model.mapped)
         return replace(loaded, next_form=self._next_form(found, runner, one))
 
     def _next_form(self, found: Recognised, runner: InProcess, one: Read) -> NextForm | None:
-        forms = self._forms
-        if forms is None or not found.placed.content or not forms.wanted(found.file):
+        if (forms := self._forms_for(found)) is None:
             return None
         if one.held is None:
             mapped = partial(self._map, replace(found, mapped=True), runner)
@@ -130,6 +129,12 @@ class InProcessLoading:
         own = replace(found, mapped=False, is_hot=True)
         bytes_more = self._tools.sizing.predict(*own.sized_as, own.disk_bytes) - one.size_bytes
         return NextForm(True, bytes_more, partial(self._change, own, runner, None))
+
+    def _forms_for(self, found: Recognised) -> MappedForms | None:
+        """Where the model's mapped form is, or may be made; None if it stays as it is."""
+        if self._forms is None or not found.placed.content or found.refused:
+            return None
+        return self._forms if self._forms.wanted(found.file) else None
 
     async def _map(self, found: Recognised, runner: InProcess) -> Loaded | None:
         """Make the mapped form, unless it is there, and go over to it. None if the model has none."""

@@ -33,6 +33,8 @@ class Recognised:
     tried: Version | None
     mapped: bool = False
     """Whether to load its mapped form, if it is still there."""
+    refused: str = ""
+    """Why it can have no mapped form; empty if that is not known."""
     is_hot: bool = False
     """Whether it is called so often that its framework's own form serves it."""
     predicted_bytes: int = 0
