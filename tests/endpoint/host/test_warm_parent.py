@@ -173,6 +173,26 @@ def test_a_killed_whole_zygote_is_replaced_when_the_next_one_asks(tmp_path: Path
     run(tmp_path, story)
 
 
+@pytest.mark.parametrize("killed", Step)
+def test_a_killed_zygote_ends_its_children_and_no_others(tmp_path: Path, killed: Step) -> None:
+    async def story(here: Ground) -> None:
+        forked = {step: await here.fork(WantedStep(step)) for step in (Step.BARE, Step.BOOSTERS)}
+        whole = asyncio.create_task(here.fork(WHOLE))
+        await here.open()
+        forked[Step.WHOLE] = await whole
+        parents = {step: parent_of(child.pid) for step, child in forked.items()}
+        assert len(set(parents.values())) == len(Step)
+        parent, child = parents.pop(killed), forked.pop(killed)
+        assert parent is not None
+        os.kill(parent, signal.SIGKILL)
+        assert await child.wait() == -signal.SIGKILL
+        assert await asyncio.to_thread(gone, child.pid)
+        assert {step: parent_of(other.pid) for step, other in forked.items() if other.running} == parents
+        assert parent_of((await here.fork(WantedStep(Step.BARE))).pid) in parents.values()
+
+    run(tmp_path, story)
+
+
 def test_a_whole_zygote_that_cannot_import_ends_no_one_but_those_who_wait_for_it(tmp_path: Path) -> None:
     async def story(here: Ground) -> None:
         child = await here.fork(GUESSED)
