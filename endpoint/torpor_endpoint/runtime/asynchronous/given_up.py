@@ -63,5 +63,9 @@ class GivenUpRequests:
 
     async def _end(self, number: int) -> None:
         kept = await asyncio.to_thread(self._queue.get, number)
-        if kept is not None and kept.state is AsyncState.QUEUED:
+        if kept is None:
+            return
+        if kept.state is AsyncState.QUEUED:
             await self._ends.give_up(kept)
+        elif kept.state in (AsyncState.COMPLETED, AsyncState.FAILED):
+            self._ends.has_ended(kept)

@@ -80,9 +80,14 @@ class RequestEnds:
                 await self._failed(number, request, AsyncState.FAILED, outcome.reason)
             case Postponed() | MachineFailed():
                 raise AssertionError("a request that is postponed has not ended")
-        took_s = max(0.0, self.clock() - request.received_s)
-        self.meter.took(metrics.TOTAL_PROCESSING_TIME, request.endpoint, request.variant, took_s)
-        self.meter.count(metrics.INVOCATIONS_PROCESSED, request.endpoint, request.variant)
+        self._processed(request)
+
+    def has_ended(self, kept: KeptRequest) -> None:
+        """The request's end was kept by an attempt that was stopped before it knew so: tell its topic, and count it."""
+        self.board.news()
+        if kept.state is AsyncState.FAILED:
+            self.meter.count(metrics.INVOCATION_FAILURES, kept.request.endpoint, kept.request.variant)
+        self._processed(kept.request)
 
     async def give_up(self, kept: KeptRequest) -> None:
         """The request has waited too long, or must not be answered any more. Raises as `end`."""
@@ -91,6 +96,11 @@ class RequestEnds:
             self.meter.count(metrics.EXPIRED_REQUESTS, kept.request.endpoint, kept.request.variant)
         else:
             await self._failed(kept.number, kept.request, AsyncState.FAILED, kept.reason)
+
+    def _processed(self, request: AsyncRequest) -> None:
+        took_s = max(0.0, self.clock() - request.received_s)
+        self.meter.took(metrics.TOTAL_PROCESSING_TIME, request.endpoint, request.variant, took_s)
+        self.meter.count(metrics.INVOCATIONS_PROCESSED, request.endpoint, request.variant)
 
     async def _failed(
         self, number: int, request: AsyncRequest, state: AsyncState, reason: str, answer: ModelFailed | None = None

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.async_scene import Scene, played
-from tests.endpoint.services.helpers.failing_machine import DATABASE, FailingMachine
+from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingMachine
 from tests.helpers.waiting import reached
 from torpor_account.metrics import metrics
-from torpor_account.storage.databases.database import DatabaseAway
+from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 
@@ -150,6 +150,46 @@ def test_a_request_whose_endpoint_is_deleted_while_it_fails_counts_one_failure(
         assert scene.counted(metrics.INVOCATION_FAILURES) == 1
 
     played(tmp_path, story)
+
+
+@pytest.mark.parametrize(("body", "failures"), [(b"answer", 0), (b"refuse", 1)])
+def test_an_end_that_was_kept_unknown_to_its_attempt_is_told_and_counted_after_its_endpoint_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes, failures: int
+) -> None:
+    async def story(scene: Scene) -> None:
+        end, kept = scene.queue.end, asyncio.Event()
+
+        async def unsaid(*told: Any) -> None:
+            await end(*told)
+            kept.set()
+            raise OutcomeUnknown("the connection broke")
+
+        monkeypatch.setattr(scene.queue, "end", unsaid)
+        await scene.ask(body)
+        await kept.wait()
+        scene.roster.stop("shop")
+        await scene.dispatcher.look()
+        await reached(lambda: scene.messages, look_s=0.1)
+        assert scene.counted(metrics.INVOCATIONS_PROCESSED) == 1
+        assert scene.counted(metrics.INVOCATION_FAILURES) == failures
+        assert scene.dispatcher.under_way() is None
+
+    played(tmp_path, story)
+
+
+def test_a_request_runs_until_its_attempt_knows_that_its_end_is_kept(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        [number] = await scene.ask(b"wait")
+        await reached(lambda: scene.instances.sent, look_s=0.1)
+        machine.fail_next(0, 1)
+        scene.instances.gate.set()
+        await reached(lambda: machine.works_again, look_s=0.01)
+        assert (scene.kept(number).state, scene.dispatcher.level("shop").running) == (AsyncState.COMPLETED, 1)
+        await reached(lambda: scene.dispatcher.level("shop").size == 0, look_s=0.01)
+        assert scene.counted(metrics.INVOCATIONS_PROCESSED) == 1
+
+    machine = FailingMachine(COMMIT)
+    played(tmp_path, story, machine=machine)
 
 
 def test_many_requests_expire_together(tmp_path: Path) -> None:
