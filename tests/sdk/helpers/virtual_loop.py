@@ -12,6 +12,9 @@ from contextvars import Context
 from heapq import heappush
 from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
+from unittest.mock import patch
+
+from torpor_container.processes import threads
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -116,9 +119,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
 
+class OnTheSpot:
+    """Stands for the threads that all work without threads of its own shares."""
+
+    over: "asyncio.Future[Any]"
+
+    def put(self, work: Callable[..., Any], arguments: tuple[object, ...]) -> "OnTheSpot":
+        given = OnTheSpot()
+        given.over = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+        return given
+
+
 def run(story: Coroutine[Any, Any, T]) -> T:
     """Runs the story to its end. A task that it leaves behind is an error."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with patch.object(threads, "_shared", OnTheSpot()), asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(_alone(story))
 
 
