@@ -61,7 +61,6 @@ REPEATED: dict[str, str] = {
     "host": "one kind of host",
     "ledger": "one page: what it decides, its answer and its reader",
     "lifecycle": "the record and the stages of one kind of thing",
-    "loading": "how a model is loaded: the steps in its process, and the rules of the contract for it",
     "metrics": "the table of metrics, and the command that shows them",
     "operations": "the operations of one family, and their table",
     "options": "the options of one command, a row each",
