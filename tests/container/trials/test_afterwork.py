@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,6 +38,12 @@ def grown(arguments: Mapping[str, Any], descriptors: list[int]) -> dict[str, int
 def reaching(arguments: Mapping[str, Any], descriptors: list[int]) -> dict[str, int]:
     Path(arguments["path"]).write_text("it was here")
     return {}
+
+
+def no_temporary_folder() -> Path:
+    """A folder where everybody may write, and that is not the one for temporary files, which such work may write to."""
+    temporary = Path(tempfile.gettempdir())
+    return next(folder for folder in (Path("/var/tmp"), Path("/tmp")) if not temporary.is_relative_to(folder))
 
 
 @asynccontextmanager
@@ -85,6 +92,6 @@ def test_it_writes_no_file_that_it_was_not_lent(zygote: ZygoteClient) -> None:
     async def story() -> None:
         async with trials(zygote) as here:
             with pytest.raises(LoadFailed, match="PermissionError"):
-                await here.after(work("reaching", path=str(Path(__file__).with_name("made"))))
+                await here.after(work("reaching", path=str(no_temporary_folder() / "torpor-test-reached")))
 
     asyncio.run(story())
