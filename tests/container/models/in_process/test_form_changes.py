@@ -2,9 +2,7 @@
 
 import json
 import random
-import tarfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.container.helpers.contract_platform import Platform
+from tests.container.helpers.machine_of_instances import MachineOfInstances
 from tests.helpers.waiting import until
 from torpor_container.mapped.mapped_shares import HOT_CALLS
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -41,39 +40,12 @@ def network(seed: int, texts: bool = False) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-class Machine:
-    """A prefix of models, and instances that share a folder of mapped files."""
-
-    def __init__(self, folder: Path, zygote: ZygoteClient) -> None:
-        self.folder = folder
-        self.models, self.mapped = folder / "models", folder / "mapped"
-        self.models.mkdir()
-        self._zygote = zygote
-        self._instances = ExitStack()
-        self._number = 0
-
+class Machine(MachineOfInstances):
     def put(self, name: str, model: onnx.ModelProto) -> None:
-        file = self.folder / "model.onnx"
-        onnx.save(model, file)
-        with tarfile.open(self.folder / "packed", "w:gz") as archive:
-            archive.add(file, "model.onnx")
-        (self.folder / "packed").rename(self.models / name)
-
-    def instance(self, **settings: str) -> Platform:
-        self._number += 1
-        settings |= {
-            "TORPOR_MODEL_SOURCE": f"file://{self.models}/",
-            "TORPOR_MAPPED_FOLDER": str(self.mapped),
-            "TORPOR_WARM_PARENT": str(self._zygote.path),
-        }
-        platform = Platform(self.folder / f"instance-{self._number}", lambda: None, **settings)
-        return self._instances.enter_context(platform)
+        self.pack(name, "model.onnx", model.SerializeToString())
 
     def files(self, ending: str = "onnx-1") -> list[Path]:
-        return list(self.mapped.glob(f"*/files/*.{ending}"))
-
-    def close(self) -> None:
-        self._instances.close()
+        return super().files(ending)
 
 
 @pytest.fixture

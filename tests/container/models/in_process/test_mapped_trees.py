@@ -1,9 +1,7 @@
 """Boosters of an instance: XGBoost answers first, then flat trees that all instances of the machine map."""
 
 import json
-import tarfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import xgboost
 
 from tests.container.helpers.boosters_of_all_objectives import asked, booster
 from tests.container.helpers.contract_platform import Platform
+from tests.container.helpers.machine_of_instances import MachineOfInstances
 from tests.helpers.waiting import until
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.trees import walking
@@ -24,41 +23,12 @@ ROWS = asked(1, 3)
 BODY = "\n".join(",".join("" if cell != cell else repr(float(cell)) for cell in row) for row in ROWS).encode()
 
 
-class Machine:
-    """A prefix of models, and instances that share a folder of mapped files."""
-
-    def __init__(self, folder: Path, zygote: ZygoteClient) -> None:
-        self.folder = folder
-        self.models, self.mapped = folder / "models", folder / "mapped"
-        self.models.mkdir()
-        self._zygote = zygote
-        self._instances = ExitStack()
-        self._number = 0
-
+class Machine(MachineOfInstances):
     def put(self, name: str, trained: Any) -> None:
-        file = self.folder / "xgboost-model"
-        file.write_bytes(trained.save_raw("ubj"))
-        with tarfile.open(self.folder / "packed", "w:gz") as archive:
-            archive.add(file, "xgboost-model")
-        (self.folder / "packed").rename(self.models / name)
-
-    def instance(self, **settings: str) -> Platform:
-        self._number += 1
-        settings = {
-            "TORPOR_MODEL_SOURCE": f"file://{self.models}/",
-            "TORPOR_MAPPED_FOLDER": str(self.mapped),
-            "TORPOR_VERDICTS_FOLDER": str(self.folder / "verdicts"),
-            "TORPOR_WARM_PARENT": str(self._zygote.path),
-            **settings,
-        }
-        platform = Platform(self.folder / f"instance-{self._number}", lambda: None, **settings)
-        return self._instances.enter_context(platform)
+        self.pack(name, "xgboost-model", bytes(trained.save_raw("ubj")))
 
     def files(self, ending: str = "trees-1") -> list[Path]:
-        return list(self.mapped.glob(f"*/files/*.{ending}"))
-
-    def close(self) -> None:
-        self._instances.close()
+        return super().files(ending)
 
 
 @pytest.fixture
