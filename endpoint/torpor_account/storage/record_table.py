@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from torpor_account.storage.databases.database import Database
 from torpor_container.typed_json import read, written
@@ -53,8 +53,16 @@ class RecordTable(Generic[R]):
 
     def cards(self) -> list[Card]:
         """The cards of all records, in order of name, from an index alone. Not every table has this index."""
-        rows = self._database.rows(f"SELECT {', '.join(Card._fields)} FROM {self._table} ORDER BY name")
-        return list(map(Card._make, rows))
+        return list(map(Card._make, self.columns(*Card._fields)))
+
+    def columns(self, *names: str) -> list[tuple[Any, ...]]:
+        """These columns of all records, in order of name. Not every table has them."""
+        return self._database.rows(f"SELECT {', '.join(names)} FROM {self._table} ORDER BY name")
+
+    def where(self, column: str, value: str) -> tuple[R, ...]:
+        """The records with this value in this column, in order of their keys. Not every table has it."""
+        rows = self._database.rows(f"SELECT record FROM {self._table} WHERE {column} = ? ORDER BY key", value)
+        return tuple(self._read(record) for (record,) in rows)
 
     def all(self) -> tuple[R, ...]:
         rows = self._database.rows(f"SELECT record FROM {self._table} ORDER BY key")

@@ -85,11 +85,35 @@ class AsyncInference:
 
 
 @dataclass(frozen=True)
+class InstanceTypePool:
+    """One of a variant's InstancePools. The lowest priority is tried first."""
+
+    instance_type: str
+    priority: int
+
+
+class ScaleInStrategy(StrEnum):
+    """ScaleInPolicy.Strategy: which instances a variant for components gives back."""
+
+    IDLE_RELEASE = "IDLE_RELEASE"  # those that have no copy
+    CONSOLIDATION = "CONSOLIDATION"  # those whose copies have room elsewhere, too
+
+
+@dataclass(frozen=True)
+class ScaleIn:
+    """A ScaleInPolicy."""
+
+    strategy: ScaleInStrategy
+    step_max: int = 1  # MaximumStepSize: the instances that are given back at a time
+    cooldown_s: float = 1200.0  # CooldownInMinutes, between two times
+
+
+@dataclass(frozen=True)
 class Variant:
     """One ProductionVariant with the containers of its model, so that an endpoint outlives the model's record.
 
     Each instance runs all containers. A request passes them in their order, or, in a `direct` variant, goes to the one
-    that it names.
+    that it names. A variant without containers is for inference components: its instances run their copies.
     """
 
     name: str
@@ -110,6 +134,16 @@ class Variant:
     direct: bool = False
     asynchronous: AsyncInference | None = None  # its endpoint configuration's: requests wait in a queue
     deployed_by: str = ""  # the endpoint configuration of the update that deployed it; empty since CreateEndpoint
+    execution_role: str = ""  # the ARN of its endpoint configuration's ExecutionRoleArn, if it has no model
+    pools: tuple[InstanceTypePool, ...] = ()  # InstancePools, lowest priority first; `instance_type` is the first one's
+    provision_timeout_s: float = 3600.0  # VariantInstanceProvisionTimeoutInSeconds: how long a pool is tried
+    scale_in: ScaleIn | None = None  # ManagedInstanceScaling.ScaleInPolicy
+    managed: bool = False  # ManagedInstanceScaling is ENABLED: the number of instances follows the copies
+
+    @property
+    def for_components(self) -> bool:
+        """Whether it has no model of its own, and its instances are for inference components."""
+        return not self.containers
 
     @property
     def multi_model(self) -> bool:
@@ -118,8 +152,8 @@ class Variant:
 
     @property
     def role(self) -> str:
-        """The execution role of its model; empty if it has none. A model's containers share it."""
-        return self.containers[0].role if self.containers else ""
+        """The execution role of its model, or, without one, of its endpoint configuration; empty if there is none."""
+        return self.containers[0].role if self.containers else self.execution_role
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The endpoint's records: models, endpoint configs and endpoints, and the tables of its database."""
+"""The endpoint's records: models, endpoints, their configs and inference components; and the tables of its database."""

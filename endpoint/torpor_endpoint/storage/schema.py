@@ -4,9 +4,11 @@ from torpor_account.storage.account_tables import SECRETS, TAGS, record_tables
 from torpor_account.storage.databases.database import DatabasePart, Migration
 
 
-def _cards(*tables: str) -> Migration:
-    """The fields of a `Card` as columns generated from the records, with an index of them."""
-    columns = {"created_s": "DOUBLE PRECISION", "modified_s": "DOUBLE PRECISION", "status": 'TEXT COLLATE "C"'}
+def _cards(*tables: str, further: tuple[str, ...] = ()) -> Migration:
+    """The fields of a `Card`, and these further texts, as columns generated from the records, with an index of them."""
+    text = 'TEXT COLLATE "C"'
+    columns = {"created_s": "DOUBLE PRECISION", "modified_s": "DOUBLE PRECISION", "status": text}
+    columns |= dict.fromkeys(further, text)
     sqlite, postgresql = [], []
     for table in tables:
         for column, kind in columns.items():
@@ -14,7 +16,7 @@ def _cards(*tables: str) -> Migration:
             sqlite.append(f"ALTER TABLE {table} ADD COLUMN {column} GENERATED ALWAYS AS ({extracted}) VIRTUAL;")
             cast = f"((record::json ->> '{column}')::{kind.split(' COLLATE')[0]})"
             postgresql.append(f"ALTER TABLE {table} ADD COLUMN {column} {kind} GENERATED ALWAYS AS {cast} STORED;")
-        index = f"CREATE INDEX {table}_cards ON {table} (name, created_s, modified_s, status);"
+        index = f"CREATE INDEX {table}_cards ON {table} (name, {', '.join(columns)});"
         sqlite.append(index)
         postgresql.append(index)
     return Migration("".join(sqlite), "".join(postgresql))
@@ -47,5 +49,8 @@ RECORDS = DatabasePart(
         record_tables("user_groups", "page_sessions"),
         record_tables("role_grants"),
         Migration(SECRETS),
+        record_tables("components"),
+        _cards("components", further=("endpoint_name", "variant_name")),
+        Migration("CREATE INDEX components_by_endpoint ON components (endpoint_name);"),
     ),
 )

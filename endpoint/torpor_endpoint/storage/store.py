@@ -1,4 +1,4 @@
-"""Stores models, endpoint configs, endpoints and their tags in the endpoint's database.
+"""Stores models, endpoint configs, endpoints, inference components and their tags in the endpoint's database.
 
 It decides nothing about the records. Its size does not depend on the number of models that an endpoint has loaded.
 """
@@ -6,20 +6,32 @@ It decides nothing about the records. Its size does not depend on the number of 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import Card, RecordTable
 from torpor_account.storage.tag_store import Tags
+from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentStatus
 from torpor_endpoint.core.resource_records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
 
-R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
+R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord, ComponentRecord)
 
 NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 
+class ComponentCard(NamedTuple):
+    """The few fields of an inference component that a listing reads."""
+
+    name: str
+    created_s: float
+    modified_s: float
+    status: str
+    endpoint_name: str
+    variant_name: str
+
+
 class Store:
-    """Any thread may call its methods. `add_*`, `remove_*` and `replace_endpoint` return whether they changed it."""
+    """Any thread may call its methods. `add_*`, `remove_*` and `replace_*` return whether they changed it."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         """`clock` gives epoch seconds."""
@@ -29,6 +41,7 @@ class Store:
         self._models = RecordTable(self._database, "models", ModelRecord)
         self._endpoint_configs = RecordTable(self._database, "endpoint_configs", EndpointConfig)
         self._endpoints = RecordTable(self._database, "endpoints", EndpointRecord)
+        self._components = RecordTable(self._database, "components", ComponentRecord)
         self._endpoints_before = RecordTable(self._database, "endpoints_before", EndpointRecord)
 
     # -- models --------------------------------------------------------------------------------------------------------
@@ -80,6 +93,34 @@ class Store:
     def remove_endpoint(self, name: str) -> bool:
         return self._remove(self._endpoints, name)
 
+    # -- inference components ------------------------------------------------------------------------------------------
+    def add_component(self, component: ComponentRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
+        return self._add(self._components, component, tags)
+
+    def component(self, name: str) -> ComponentRecord | None:
+        return self._components.get(name)
+
+    def components(self) -> tuple[ComponentRecord, ...]:
+        return self._components.all()
+
+    def components_of(self, endpoint: EndpointRecord) -> tuple[ComponentRecord, ...]:
+        """The endpoint's components, without those of an endpoint that had its name before."""
+        found = self._components.where("endpoint_name", endpoint.name)
+        return tuple(one for one in found if one.endpoint_created_s == endpoint.created_s)
+
+    def component_cards(self) -> list[ComponentCard]:
+        return list(map(ComponentCard._make, self._components.columns(*ComponentCard._fields)))
+
+    def replace_component(self, component: ComponentRecord, *, expected_status: ComponentStatus) -> bool:
+        """Store the component with the current time, if the stored one has the expected status and creation time."""
+        return self._components.replace(
+            replace(component, modified_s=self._clock()),
+            still=lambda stored: (stored.status, stored.created_s) == (expected_status, component.created_s),
+        )
+
+    def remove_component(self, name: str) -> bool:
+        return self._remove(self._components, name)
+
     # -- endpoints as they were before an experiment -------------------------------------------------------------------
     def keep_before(self, endpoint: EndpointRecord) -> None:
         self._endpoints_before.put(endpoint)
@@ -92,9 +133,14 @@ class Store:
 
     # -- all of them ---------------------------------------------------------------------------------------------------
     def has(self, arn: str) -> bool:
-        """Whether there is a model, endpoint config or endpoint with this ARN."""
+        """Whether there is a model, endpoint config, endpoint or inference component with this ARN."""
         key = arn.rpartition("/")[2]
-        found = (self._models.at(key), self._endpoint_configs.at(key), self._endpoints.at(key))
+        found = (
+            self._models.at(key),
+            self._endpoint_configs.at(key),
+            self._endpoints.at(key),
+            self._components.at(key),
+        )
         return any(record is not None and record.arn == arn for record in found)
 
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
