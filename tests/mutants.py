@@ -93,6 +93,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "placement",
         "routing",
         "lifecycle",
+        "components",
         "transform",
         "autoscaling",
         "capture",

@@ -12,7 +12,7 @@ from torpor_endpoint.core.resource_records import Container
 
 
 class ComponentStatus(StrEnum):
-    """The `InferenceComponentStatus` values of DescribeInferenceComponent."""
+    """The values of InferenceComponentStatus in DescribeInferenceComponent."""
 
     CREATING = "Creating"
     IN_SERVICE = "InService"
