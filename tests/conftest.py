@@ -1,8 +1,8 @@
 """Hypothesis sets no deadline, since other programs share the machine, and tries fewer examples than it does otherwise;
 `make test-thorough` tries ten times as many.
 
-Processes that share the tests (`-n 4`) take a file at a time, in the files' order: what a file has in common is made
-once, and no test meets what an earlier turn of its own file left in a server that all share.
+Processes that share the tests (`-n 4`) take a file at a time, in the files' order, and import it then: what a file
+has in common is made once, and no test meets what an earlier turn of its own file left in a server that all share.
 
 What collection imports stays until the end: the garbage collector does not look through it again and again.
 """
@@ -10,13 +10,12 @@ What collection imports stays until the end: the garbage collector does not look
 import gc
 import signal
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.account.helpers.database_fixtures import database_url, opened, postgresql
-from tests.helpers import zygotes
+from tests.helpers import files_in_turn, zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
 
 __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
@@ -32,12 +31,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.helpers.whole_files import WholeFiles
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        files_in_turn.register(config)
+    elif config.pluginmanager.has_plugin("xdist"):
+        from tests.helpers.whole_files import SharedRun
 
-    config.option.loadscopereorder = False
-    return WholeFiles(config, log)
+        config.pluginmanager.register(SharedRun())
 
 
 @pytest.fixture(scope="session")

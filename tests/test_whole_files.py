@@ -1,27 +1,47 @@
-"""A process of the tests that crashes costs one test, and the run comes to its end."""
+"""A process of the tests that crashes costs one test, a failed import is an error, and the run comes to its end."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 CONFTEST = """
-def pytest_xdist_make_scheduler(config, log):
-    from tests.helpers.whole_files import WholeFiles
+from tests.helpers import files_in_turn
+from tests.helpers.whole_files import SharedRun
 
-    config.option.loadscopereorder = False
-    return WholeFiles(config, log)
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        files_in_turn.register(config)
+    else:
+        config.pluginmanager.register(SharedRun())
 """
-QUICK = "import pytest\n\n@pytest.mark.parametrize('n', range(4))\ndef test_quick(n):\n    pass\n"
-CRASHES = (
-    "import os\n\ndef test_first():\n    pass\n\ndef test_crash():\n    os._exit(1)\n\ndef test_last():\n    pass\n"
-)
+QUICK = """
+import pytest
+
+@pytest.mark.parametrize("n", range(5))
+def test_quick(n):
+    assert n != 4  # not chosen
+"""
+CRASHES = """
+import os
+
+def test_first():
+    pass
+
+def test_crash():
+    os._exit(1)
+
+def test_last():
+    pass
+"""
+TEXTS = {**dict.fromkeys("acdegh", QUICK), **dict.fromkeys("bf", CRASHES), "i": "import no_such_module\n"}
 
 
-def test_a_crash_fails_its_test_alone(tmp_path: Path) -> None:
+def test_a_crash_and_a_failed_import_cost_one_test_each(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    for name in "abcdefgh":
-        (tmp_path / f"test_{name}.py").write_text(CRASHES if name in "bf" else QUICK)
-    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", "-p", "no:torpor", str(tmp_path)]
-    root = Path(__file__).parent.parent
-    ran = subprocess.run([*command, f"--rootdir={tmp_path}"], cwd=root, capture_output=True, text=True, timeout=600)
-    assert "2 failed, 28 passed" in ran.stdout, ran.stdout
+    for name, text in TEXTS.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    options = ["-q", "-n2", "-k", "not 4", "-p", "no:cacheprovider", "-p", "no:torpor", f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    ran = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=600)
+    assert "2 failed, 28 passed, 1 error" in ran.stdout, ran.stdout
+    assert ran.returncode == 1

@@ -6,13 +6,28 @@ for ever, and the run with it.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections import defaultdict
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from tests.helpers.files_in_turn import BegunTests, file_of, is_whole
+
 
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Its items are tests, or whole files whose tests the process that runs them will find (`files_in_turn`)."""
+
+    def __init__(self, config: pytest.Config, log: Any, run: SharedRun) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+        self._run = run
+
     def remove_node(self, node: WorkerController) -> str | None:
         """The test that ran when the process ended, if one did. The others that it had left go to other processes."""
         left = {
@@ -20,6 +35,8 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no type
             for name, tests in self.assigned_work.pop(node).items()
         }
         crashed = next((test for tests in left.values() for test in tests), None)
+        if crashed and is_whole(crashed):
+            crashed = self._run.crashed_in(crashed)
         for name, tests in left.items():
             if again := dict.fromkeys((test for test in tests if test != crashed), False):
                 self.workqueue[name] = again
@@ -27,6 +44,54 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no type
             self._reschedule(other)
         return crashed
 
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        self._run.completed(is_whole(self.collection[0]), len(self.collection))
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         with suppress(OSError):  # it has just ended: `remove_node` will hand on what it got
             super()._assign_work_unit(node)
+
+
+class SharedRun:
+    """The plugin of the process that hands the tests out."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, list[str]] = defaultdict(list)
+        self._folder = Path(tempfile.mkdtemp(prefix="torpor-crashed-"))
+        self._session: pytest.Session | None = None
+        self._completed = 0
+
+    def crashed_in(self, item: str) -> str:
+        """The test of the file that began last, or the file where none did. No process begins what has begun."""
+        begun = self._begun[file_of(item)]
+        if begun:
+            BegunTests(self._folder).keep(begun)
+        return begun[-1] if begun else item
+
+    def completed(self, whole_files: bool, items: int) -> None:
+        """Let the terminal show which share of the files is complete: nobody knows yet how many tests there are."""
+        self._completed += 1
+        if whole_files and self._session is not None:
+            ran = sum(len(begun) for begun in self._begun.values())
+            self._session.testscollected = max(ran, ran * items // self._completed)
+
+    @pytest.hookimpl
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput["crashed"] = str(self._folder)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> WholeFiles:
+        return WholeFiles(config, log, self)
+
+    @pytest.hookimpl
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._begun[file_of(nodeid)].append(nodeid)
+
+    @pytest.hookimpl
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
