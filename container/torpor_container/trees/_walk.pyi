@@ -5,7 +5,9 @@ from numpy.typing import NDArray
 VERSION: int
 
 class Trees:
-    def __new__(cls, nodes: Any, roots: Any, groups: Any, base: Any, leaves: Any, columns: int, wide: bool) -> Self: ...
+    def __new__(
+        cls, nodes: Any, roots: Any, groups: Any, pairs: Any, base: Any, leaves: Any, columns: int, wide: bool
+    ) -> Self: ...
     def predict(self, rows: NDArray[Any], out: NDArray[Any], /) -> None: ...
 
 class MappedBytes:

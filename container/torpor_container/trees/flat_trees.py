@@ -1,7 +1,8 @@
 """The layout of a flat tree model: its arrays, the file that holds them, and the check of both.
 
 All numbers are little-endian. The nodes of a tree stand breadth first, so that a child always comes after its parent:
-a walk ends. The extension reads the arrays unchecked; nothing gets there that `check` has not passed.
+a walk ends. Behind them, two leaves below one node may share a record (`pairing`). The extension reads the arrays
+unchecked; nothing gets there that `check` has not passed.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 """The version of this layout. The extension has the same."""
 MAGIC = b"flattree"
 
@@ -65,6 +66,9 @@ class FlatTrees:
     columns: int
     leaves: Array | None = None
     """float64, by leaf and output, for wide nodes only."""
+    pairs: Array | None = None
+    """uint32: where the pairs of each tree begin, counted from its first node. A node whose `left` is there or behind
+    has two leaves for children: that record is their two values, and no node. None: there are no pairs."""
 
     @property
     def wide(self) -> bool:
@@ -86,21 +90,32 @@ def check(trees: FlatTrees) -> None:
         raise UnsoundTrees("the roots do not divide the nodes into trees")
     if np.any(trees.groups >= trees.outputs):
         raise UnsoundTrees(f"a tree adds to an output that is not there: there are {trees.outputs}")
-    left = nodes["left"].astype(np.int64)
-    (inner,) = left.nonzero()
     sizes = np.diff(roots)
-    place, end = inner - np.repeat(roots[:-1], sizes)[inner], np.repeat(sizes, sizes)[inner]
-    if np.any(left[inner] <= place):
+    counts = nodes_alone(trees).astype(np.int64)
+    if len(counts) != len(sizes) or np.any(counts < 1) or np.any(counts > sizes):
+        raise UnsoundTrees("the pairs of a tree do not begin behind its root, and in it")
+    place = np.arange(len(nodes)) - np.repeat(roots[:-1], sizes)
+    is_node = place < np.repeat(counts, sizes)
+    left = np.where(is_node, nodes["left"], 0).astype(np.int64)
+    (inner,) = left.nonzero()
+    child, count, size = left[inner], np.repeat(counts, sizes)[inner], np.repeat(sizes, sizes)[inner]
+    if np.any(child <= place[inner]):
         raise UnsoundTrees("a node has a child that does not come after it")
-    if np.any(left[inner] + 1 >= end):
+    if np.any(np.where(child < count, child + 1 >= count, child >= size)):
         raise UnsoundTrees("a node has a child that is not in its tree")
     column = nodes["column"][inner] if trees.wide else nodes["column"][inner] & (MISSING_LEFT - 1)
     if np.any(column >= trees.columns):
         raise UnsoundTrees(f"a node splits by a column that is not there: there are {trees.columns}")
     if trees.leaves is not None:
-        row = nodes["value"][left == 0]
+        alone = nodes["value"][is_node & (left == 0)]
+        row = np.concatenate((alone, nodes[~is_node].view(trees.base.dtype)))
         if not np.all((row >= 0) & (row < len(trees.leaves)) & (row == np.floor(row))):
             raise UnsoundTrees(f"a leaf is not in the table of leaves, which has {len(trees.leaves)}")
+
+
+def nodes_alone(trees: FlatTrees) -> Array:
+    """uint32: how many records of each tree come before its pairs."""
+    return np.diff(trees.roots).astype("<u4") if trees.pairs is None else trees.pairs
 
 
 def _check_kinds(trees: FlatTrees) -> None:
@@ -108,6 +123,7 @@ def _check_kinds(trees: FlatTrees) -> None:
         raise UnsoundTrees(f"the nodes are of type {trees.nodes.dtype}")
     sums = np.dtype("<f8" if trees.wide else "<f4")
     kinds = {"nodes": trees.nodes.dtype, "roots": np.dtype("<u4"), "groups": np.dtype("<u4"), "base": sums}
+    kinds |= {} if trees.pairs is None else {"pairs": np.dtype("<u4")}
     for name, kind in kinds.items():
         array = getattr(trees, name)
         if array.dtype != kind or array.ndim != 1 or not array.flags.c_contiguous:
@@ -129,7 +145,7 @@ def written(trees: FlatTrees, told: Mapping[str, Any]) -> bytes:
     """The file of a model. `told` are its facts: what else its format wants to know of it, in JSON."""
     facts = json.dumps(told).encode()
     leaves = trees.leaves if trees.leaves is not None else np.empty((0, trees.outputs))
-    sections = (facts, trees.nodes, trees.base, leaves, trees.roots, trees.groups)
+    sections = (facts, trees.nodes, trees.base, leaves, trees.roots, trees.groups, nodes_alone(trees))
     head = _HEAD.pack(
         MAGIC,
         VERSION,
@@ -157,17 +173,18 @@ def read(file: Any) -> tuple[FlatTrees, dict[str, Any]]:
     if hashlib.sha256(content).digest() != digest:
         raise UnsoundTrees("the file is not what was written: its checksum differs")
     sums = np.dtype("<f8" if wide else "<f4")
+    places = np.dtype("<u4")
     kinds = ((np.uint8, told), (WIDE if wide else NARROW, nodes), (sums, outputs), (np.dtype("<f8"), leaves * outputs))
     arrays, at = [], _HEAD.size
-    for kind, count in (*kinds, (np.dtype("<u4"), trees + 1), (np.dtype("<u4"), trees)):
+    for kind, count in (*kinds, (places, trees + 1), (places, trees), (places, trees)):
         size = count * np.dtype(kind).itemsize
         if at + size > len(content):
             raise UnsoundTrees("the file is shorter than its head says")
         arrays.append(np.frombuffer(content, kind, count, at))
         at += _aligned(size)
-    _, node, base, leaf, roots, groups = arrays
+    _, node, base, leaf, roots, groups, pairs = arrays
     table = leaf.reshape(leaves, outputs) if leaves else None
-    model = FlatTrees(node, roots, groups, base, columns, table)
+    model = FlatTrees(node, roots, groups, base, columns, table, pairs)
     check(model)
     return model, facts(file)
 

@@ -17,13 +17,13 @@
 #error "the files of trees are little-endian, and are mapped as they are"
 #endif
 
-#define VERSION 1 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
+#define VERSION 2 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
 #define BLOCK_ROWS 64
 
 typedef struct {
     float value;     /* the threshold, or the value of a leaf */
     uint16_t column; /* and MISSING_LEFT */
-    uint16_t left;   /* from the tree's first node; the right child is the next; 0 is a leaf */
+    uint16_t left;   /* from the tree's first node; the right child is the next, or in a pair the second value; 0: leaf */
 } NarrowNode;
 
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer nodes, roots, groups, base, leaves;
+    Py_buffer nodes, roots, groups, pairs, base, leaves;
     size_t count, columns, outputs;
     int wide;
 } Trees;
@@ -105,24 +105,25 @@ static int whole(const Trees *trees)
 
     return trees->columns && trees->outputs && trees->nodes.len % node == 0
         && (size_t)trees->groups.len == trees->count * sizeof(uint32_t)
+        && (size_t)trees->pairs.len == trees->count * sizeof(uint32_t)
         && (size_t)trees->roots.len == (trees->count + 1) * sizeof(uint32_t)
         && (size_t)trees->base.len == trees->outputs * sum
         && (!trees->leaves.buf || trees->leaves.len % (trees->outputs * sum) == 0)
         && ((uintptr_t)trees->nodes.buf | (uintptr_t)trees->base.buf | (uintptr_t)trees->leaves.buf) % 8 == 0
-        && ((uintptr_t)trees->roots.buf | (uintptr_t)trees->groups.buf) % 4 == 0;
+        && ((uintptr_t)trees->roots.buf | (uintptr_t)trees->groups.buf | (uintptr_t)trees->pairs.buf) % 4 == 0;
 }
 
 static PyObject *trees_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
-    static char *names[] = {"nodes", "roots", "groups", "base", "leaves", "columns", "wide", NULL};
+    static char *names[] = {"nodes", "roots", "groups", "pairs", "base", "leaves", "columns", "wide", NULL};
     Trees *trees = (Trees *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0); /* zeroed */
     Py_ssize_t columns;
 
     if (!trees)
         return NULL;
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, named, "y*y*y*y*z*np:Trees", names, &trees->nodes, &trees->roots, &trees->groups, &trees->base,
-            &trees->leaves, &columns, &trees->wide)) {
+            arguments, named, "y*y*y*y*y*z*np:Trees", names, &trees->nodes, &trees->roots, &trees->groups, &trees->pairs,
+            &trees->base, &trees->leaves, &columns, &trees->wide)) {
         Py_DECREF(trees);
         return NULL;
     }
@@ -148,7 +149,7 @@ static void freed(PyObject *self)
 static void trees_dealloc(PyObject *self)
 {
     Trees *trees = (Trees *)self;
-    Py_buffer *held[] = {&trees->nodes, &trees->roots, &trees->groups, &trees->base, &trees->leaves};
+    Py_buffer *held[] = {&trees->nodes, &trees->roots, &trees->groups, &trees->pairs, &trees->base, &trees->leaves};
 
     for (size_t each = 0; each < sizeof(held) / sizeof(*held); each++)
         PyBuffer_Release(held[each]); /* nothing where there is none */

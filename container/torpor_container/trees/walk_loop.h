@@ -12,7 +12,7 @@
 static void WALK(const Trees *trees, const ROW *rows, size_t count, SUM *out)
 {
     const NODE *nodes = trees->nodes.buf;
-    const uint32_t *roots = trees->roots.buf, *groups = trees->groups.buf;
+    const uint32_t *roots = trees->roots.buf, *groups = trees->groups.buf, *pairs = trees->pairs.buf;
     const SUM *base = trees->base.buf;
     const size_t columns = trees->columns, outputs = trees->outputs;
 
@@ -22,20 +22,29 @@ static void WALK(const Trees *trees, const ROW *rows, size_t count, SUM *out)
         const size_t end = count - first < BLOCK_ROWS ? count : first + BLOCK_ROWS;
         for (size_t tree = 0; tree < trees->count; tree++) {
             const NODE *root = nodes + roots[tree];
+            const size_t nodes_alone = pairs[tree]; /* a record behind them is two leaves */
             for (size_t row = first; row < end; row++) {
                 const ROW *cells = rows + row * columns;
                 const NODE *node = root;
-                SUM *sums = out + row * outputs;
+                SUM *sums = out + row * outputs, value;
+                uint32_t second = 0; /* of a pair's two values; a leaf alone has its value first too */
                 while (node->left) {
-                    const ROW cell = cells[COLUMN(node)];
-                    node = root + node->left + RIGHT(node, cell);
+                    const uint32_t right = RIGHT(node, cells[COLUMN(node)]);
+                    const NODE *left = root + node->left;
+                    if (node->left >= nodes_alone) {
+                        node = left;
+                        second = right;
+                        break;
+                    }
+                    node = left + right;
                 }
+                memcpy(&value, (const char *)node + second * sizeof(SUM), sizeof(SUM));
                 if (trees->leaves.buf) {
-                    const SUM *leaf = (const SUM *)trees->leaves.buf + (size_t)node->value * outputs;
+                    const SUM *leaf = (const SUM *)trees->leaves.buf + (size_t)value * outputs;
                     for (size_t output = 0; output < outputs; output++)
                         sums[output] += leaf[output];
                 } else {
-                    sums[groups[tree]] += node->value;
+                    sums[groups[tree]] += value;
                 }
             }
         }

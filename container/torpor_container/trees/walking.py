@@ -19,8 +19,8 @@ def extension() -> Any:
 
 def walker(trees: FlatTrees) -> "_walk.Trees":
     """Predicts the margins of rows. The trees must have passed `flat_trees.check`."""
-    leaves = trees.leaves
-    return _walk.Trees(trees.nodes, trees.roots, trees.groups, trees.base, leaves, trees.columns, trees.wide)
+    arrays = trees.nodes, trees.roots, trees.groups, flat_trees.nodes_alone(trees), trees.base, trees.leaves
+    return _walk.Trees(*arrays, trees.columns, trees.wide)
 
 
 def mapped(path: Path) -> "_walk.MappedBytes":

@@ -64,9 +64,14 @@ def _row(trees: FlatTrees, row: Any) -> Any:
     sums = trees.base.copy()
     for tree, group in enumerate(trees.groups):
         root = at = int(trees.roots[tree])
-        while left := int(trees.nodes["left"][at]):
-            at = root + left + (not goes_left(trees, trees.nodes[at], row))
         value = trees.nodes["value"][at]
+        while left := int(trees.nodes["left"][at]):
+            right = not goes_left(trees, trees.nodes[at], row)
+            if trees.pairs is not None and left >= trees.pairs[tree]:
+                value = trees.nodes[root + left : root + left + 1].view(trees.base.dtype)[int(right)]
+                break
+            at = root + left + right
+            value = trees.nodes["value"][at]
         if trees.leaves is None:
             sums[group] += value
         else:

@@ -113,7 +113,7 @@ def test_a_shortened_file_is_noticed() -> None:
 def test_a_file_of_another_version_is_told() -> None:
     whole = bytearray(flat_trees.written(random_trees(3), {}))
     whole[8] += 1
-    with pytest.raises(UnsoundTrees, match="the file has version 2, and this is version 1"):
+    with pytest.raises(UnsoundTrees, match="the file has version 3, and this is version 2"):
         flat_trees.read(bytes(whole))
 
 
@@ -123,11 +123,13 @@ from dataclasses import replace
 import numpy as np
 from tests.container.helpers.flat_models import random_rows, random_trees, slowly
 from torpor_container.trees import flat_trees, walking
+from torpor_container.trees.pairing import paired
 refused = walked = 0
 for seed in range(1000):
     chance = np.random.default_rng(seed)
-    trees = random_trees(seed % 13, *((False, False), (True, False), (True, True))[seed % 3])
-    name = ("nodes", "nodes", "roots", "groups")[seed % 4]
+    trees = random_trees(seed % 13, *((False, False), (True, False), (True, True))[seed // 6 % 3])
+    trees = paired(trees) if seed % 2 else trees
+    name = ("nodes", "nodes", "roots", "groups", "nodes", "pairs")[seed % 6]
     array = getattr(trees, name).copy()
     raw = array.view(np.uint8)
     for _ in range(int(chance.integers(1, 4))):

@@ -26,6 +26,7 @@ from torpor_container.trees import flat_trees, lightgbm_text, lightgbm_trees, wa
 from torpor_container.trees.flat_trees import FlatTrees, UnsoundTrees
 from torpor_container.trees.lightgbm_text import TextModel, UnreadableText
 from torpor_container.trees.lightgbm_trees import Objective
+from torpor_container.trees.pairing import paired
 from torpor_container.typed_json import read, written
 
 LIGHTGBM = "lightgbm"
@@ -78,7 +79,7 @@ def _flat(path: Path) -> tuple[FlatTrees, TextFacts]:
     try:
         model = lightgbm_text.read(path.read_bytes())
         names = None if numbered(model.names) == list(model.names) else list(model.names)
-        return lightgbm_trees.flat(model), TextFacts(lightgbm_trees.objective(model), names, _categories(model))
+        return paired(lightgbm_trees.flat(model)), TextFacts(lightgbm_trees.objective(model), names, _categories(model))
     except (UnreadableText, UnsoundTrees) as error:
         raise LoadFailed(f"{path.name} is not a model of LightGBM that can be served: {error}") from error
 

@@ -17,6 +17,7 @@ from torpor_container.formats.sklearn.flat_estimators import EstimatorFacts, Lab
 from torpor_container.formats.xgboost.soundness import prove_estimator
 from torpor_container.trees import flat_trees, sklearn_trees
 from torpor_container.trees.flat_trees import FlatTrees, NotFlat
+from torpor_container.trees.pairing import paired
 from torpor_container.trees.probes import probes
 from torpor_container.trees.sklearn_trees import EstimatorTrees
 from torpor_container.typed_json import written
@@ -48,7 +49,7 @@ def flat(estimator: Any) -> tuple[FlatTrees, EstimatorFacts]:
 
     equal = "to the bit" if not units else "to the last unit"
     note = f"flat trees answer, equal to scikit-learn {sklearn.__version__} {equal} on {count} probe rows"
-    return found.trees, replace(facts, note=note)
+    return paired(found.trees), replace(facts, note=note)
 
 
 def _facts(estimator: Any, found: EstimatorTrees) -> EstimatorFacts:
@@ -95,9 +96,11 @@ def _refusal(estimator: Any, *cells: float) -> str | None:
 
 
 def _prove(estimator: Any, found: EstimatorTrees, facts: EstimatorFacts) -> tuple[int, int]:
-    """Compare the answers of both. How many rows were looked at, and by how many units they differ. Raises NotFlat."""
+    """Compare the answers of both, with the trees as they will be written. How many rows were looked at, and by how
+    many units they differ. Raises NotFlat."""
     layout = flat_estimators.layout_of(found.trees)
-    predict, sums = (make(found.trees, facts, layout) for make in (flat_estimators.predictor, flat_estimators.margins))
+    small = paired(found.trees)
+    predict, sums = (make(small, facts, layout) for make in (flat_estimators.predictor, flat_estimators.margins))
     sums_of_library = _sums(estimator) if found.choice else None
     count = units = 0
     for rows in probes(found.trees, np.float32 if found.float32 else np.float64, infinite=facts.no_infinity is None):

@@ -28,6 +28,7 @@ from torpor_container.trees.flat_trees import (
     FlatTrees,
     NotFlat,
 )
+from torpor_container.trees.pairing import paired
 from torpor_container.trees.probes import probes
 from torpor_container.typed_json import written
 
@@ -62,7 +63,7 @@ def flat(member: Member) -> tuple[FlatTrees, BoosterFacts]:
     count = _prove(member, trees, facts)
     note = f"flat trees answer, equal to XGBoost {installed()} on {count} probe rows"
     notes = "; ".join(filter(None, (member.note, note)))
-    return trees, replace(facts, note=notes)
+    return paired(trees), replace(facts, note=notes)
 
 
 def _check(learner: Mapping[str, Any]) -> None:
@@ -155,8 +156,8 @@ def _stump(number: int, columns: str) -> dict[str, Any]:
 
 
 def _prove(member: Member, trees: FlatTrees, facts: BoosterFacts) -> int:
-    """Compare the answers of both. How many rows were equal. Raises NotFlat."""
-    by_library, by_trees, count = member.predictor(), flat_serving.predictor(trees, facts), 0
+    """Compare the answers of both, with the trees as they will be written. How many rows were equal. Raises NotFlat."""
+    by_library, by_trees, count = member.predictor(), flat_serving.predictor(paired(trees), facts), 0
     for rows in probes(trees, infinite=isinf(facts.missing)):
         for start in range(0, len(rows), PIECE_ROWS):
             piece = rows[start : start + PIECE_ROWS]
