@@ -15,6 +15,7 @@ class EndpointEvent(StrEnum):
     FAILED = "failed"  # a variant could not start
     UPDATE = "update"  # UpdateEndpoint or UpdateEndpointWeightsAndCapacities
     ROLLED_BACK = "rolled back"  # the old variants run again
+    ROLLBACK_FAILED = "rollback failed"  # old and new variants serve together: the old ones cannot start again
     DELETE = "delete"  # DeleteEndpoint
 
 
@@ -61,12 +62,28 @@ ENDPOINT_MOVES: Mapping[EndpointStatus, Mapping[EndpointEvent, EndpointStatus]] 
         EndpointEvent.READY: EndpointStatus.IN_SERVICE,
         EndpointEvent.FAILED: EndpointStatus.ROLLING_BACK,
     },
-    EndpointStatus.ROLLING_BACK: {EndpointEvent.ROLLED_BACK: EndpointStatus.IN_SERVICE},
+    EndpointStatus.ROLLING_BACK: {
+        EndpointEvent.ROLLED_BACK: EndpointStatus.IN_SERVICE,
+        EndpointEvent.ROLLBACK_FAILED: EndpointStatus.UPDATE_ROLLBACK_FAILED,
+    },
+    # "Both the rolling deployment and auto-rollback failed. Your endpoint is in service with a mix of the old and new
+    # endpoint configurations."
+    EndpointStatus.UPDATE_ROLLBACK_FAILED: {
+        EndpointEvent.UPDATE: EndpointStatus.UPDATING,
+        EndpointEvent.DELETE: EndpointStatus.DELETING,
+    },
     EndpointStatus.FAILED: {EndpointEvent.DELETE: EndpointStatus.DELETING},
     EndpointStatus.DELETING: {},
 }
 
-SERVING = frozenset({EndpointStatus.IN_SERVICE, EndpointStatus.UPDATING, EndpointStatus.ROLLING_BACK})
+SERVING = frozenset(
+    {
+        EndpointStatus.IN_SERVICE,
+        EndpointStatus.UPDATING,
+        EndpointStatus.ROLLING_BACK,
+        EndpointStatus.UPDATE_ROLLBACK_FAILED,
+    }
+)
 """The statuses in which InvokeEndpoint is answered: an endpoint stays available during an update."""
 
 # Late events are no fault: a ping that is answered while draining, the exit of a killed process, the retirement of an
@@ -119,9 +136,11 @@ def may(status: EndpointStatus, event: EndpointEvent) -> bool:
 
 
 def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> EndpointRecord:
-    """The endpoint after the event. READY makes the pending configuration the current one; ROLLED_BACK drops it.
+    """The endpoint after the event. READY makes the pending configuration the current one; ROLLED_BACK drops it, and
+    ROLLBACK_FAILED leaves both.
 
-    `reason` belongs to FAILED. It outlives the rollback, so that a person can read why the update failed.
+    `reason` belongs to FAILED and ROLLBACK_FAILED. It outlives the rollback, so that a person can read why the update
+    failed.
     """
     moved = replace(endpoint, status=move(endpoint.status, event), failure_reason=reason or endpoint.failure_reason)
     if event is EndpointEvent.READY:
@@ -131,13 +150,13 @@ def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = N
 
 def _adopted(endpoint: EndpointRecord) -> EndpointRecord:
     if endpoint.pending_variants is None:
-        return endpoint
+        return _without_pending(endpoint)
     config_name = endpoint.pending_config_name or endpoint.config_name
     return _without_pending(replace(endpoint, config_name=config_name, variants=endpoint.pending_variants))
 
 
 def _without_pending(endpoint: EndpointRecord) -> EndpointRecord:
-    return replace(endpoint, pending_config_name=None, pending_variants=None, pending_told=())
+    return replace(endpoint, pending_config_name=None, pending_variants=None, pending_told=(), rollout=None)
 
 
 def _next(moves: Mapping[State, Mapping[Event, State]], state: State, event: Event) -> State:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from torpor_endpoint.core.rollouts.rollout import Rollout
+
 
 class EndpointStatus(StrEnum):
     """The `EndpointStatus` values of DescribeEndpoint."""
@@ -17,6 +19,7 @@ class EndpointStatus(StrEnum):
     ROLLING_BACK = "RollingBack"
     DELETING = "Deleting"
     FAILED = "Failed"
+    UPDATE_ROLLBACK_FAILED = "UpdateRollbackFailed"
 
 
 @dataclass(frozen=True)
@@ -180,3 +183,4 @@ class EndpointRecord:
     pending_told: tuple[str, ...] = ()  # pending variants whose DesiredInstanceCount the caller gave
     failure_reason: str | None = None  # why it is Failed, or why its last update was rolled back
     deployment: dict[str, Any] | None = None  # the last DeploymentConfig as sent
+    rollout: Rollout | None = None  # of an update with guardrails, from its UpdateEndpoint until its end

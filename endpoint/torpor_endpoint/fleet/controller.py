@@ -28,7 +28,9 @@ def wanted_variants(endpoint: EndpointRecord) -> tuple[Variant, ...]:
     match endpoint.status:
         case EndpointStatus.DELETING | EndpointStatus.FAILED:
             return ()
-        case EndpointStatus.UPDATING:
+        case EndpointStatus.UPDATING | EndpointStatus.UPDATE_ROLLBACK_FAILED:
+            return (*endpoint.variants, *(endpoint.pending_variants or ()))
+        case EndpointStatus.ROLLING_BACK if endpoint.rollout is not None:
             return (*endpoint.variants, *(endpoint.pending_variants or ()))
         case EndpointStatus.CREATING | EndpointStatus.IN_SERVICE | EndpointStatus.ROLLING_BACK:
             return endpoint.variants
@@ -122,7 +124,7 @@ class Controller:
                 await self._record(endpoint, EndpointEvent.ROLLED_BACK)
             case EndpointStatus.DELETING:
                 await self._delete(endpoint)
-            case EndpointStatus.IN_SERVICE | EndpointStatus.FAILED:
+            case EndpointStatus.IN_SERVICE | EndpointStatus.FAILED | EndpointStatus.UPDATE_ROLLBACK_FAILED:
                 pass
 
     async def _create(self, endpoint: EndpointRecord) -> None:

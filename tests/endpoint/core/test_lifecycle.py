@@ -36,6 +36,9 @@ DOCUMENTED = {
     (S.UPDATING, E.READY): S.IN_SERVICE,
     (S.UPDATING, E.FAILED): S.ROLLING_BACK,
     (S.ROLLING_BACK, E.ROLLED_BACK): S.IN_SERVICE,
+    (S.ROLLING_BACK, E.ROLLBACK_FAILED): S.UPDATE_ROLLBACK_FAILED,
+    (S.UPDATE_ROLLBACK_FAILED, E.UPDATE): S.UPDATING,
+    (S.UPDATE_ROLLBACK_FAILED, E.DELETE): S.DELETING,
     (S.FAILED, E.DELETE): S.DELETING,
 }
 
@@ -58,7 +61,7 @@ def test_every_state_has_its_row() -> None:
 
 
 def test_an_endpoint_that_serves_is_never_one_that_failed_or_goes() -> None:
-    assert {S.IN_SERVICE, S.UPDATING, S.ROLLING_BACK} == SERVING
+    assert set(S) - {S.CREATING, S.DELETING, S.FAILED} == SERVING
 
 
 @given(st.lists(st.sampled_from(InstanceEvent)))
@@ -119,13 +122,14 @@ class EndpointLife(RuleBasedStateMachine):
 
     @invariant()
     def only_an_update_has_something_pending(self) -> None:
-        updates = self.endpoint.status in (S.UPDATING, S.ROLLING_BACK)
+        updates = self.endpoint.status in (S.UPDATING, S.ROLLING_BACK, S.UPDATE_ROLLBACK_FAILED)
         assert (self.endpoint.pending_variants is not None) == updates
         assert (self.endpoint.pending_config_name is not None) == updates
 
     @invariant()
     def a_failure_has_its_reason(self) -> None:
-        assert self.endpoint.failure_reason or self.endpoint.status not in (S.FAILED, S.ROLLING_BACK)
+        failed = self.endpoint.status in (S.FAILED, S.ROLLING_BACK, S.UPDATE_ROLLBACK_FAILED)
+        assert self.endpoint.failure_reason or not failed
 
     def teardown(self) -> None:
         for event in path_to_an_end(ENDPOINT_MOVES, self.endpoint.status):
