@@ -91,6 +91,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "sending",
         "scaling",
         "placement",
+        "rollouts",
         "routing",
         "lifecycle",
         "components",
