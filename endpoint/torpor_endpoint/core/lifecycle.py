@@ -136,8 +136,8 @@ def may(status: EndpointStatus, event: EndpointEvent) -> bool:
 
 
 def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> EndpointRecord:
-    """The endpoint after the event. READY makes the pending configuration the current one; ROLLED_BACK drops it, and
-    ROLLBACK_FAILED leaves both.
+    """The endpoint after the event. READY makes the pending configuration the current one; ROLLED_BACK and
+    DELETE drop it, and ROLLBACK_FAILED leaves both.
 
     `reason` belongs to FAILED and ROLLBACK_FAILED. It outlives the rollback, so that a person can read why the update
     failed.
@@ -145,7 +145,8 @@ def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = N
     moved = replace(endpoint, status=move(endpoint.status, event), failure_reason=reason or endpoint.failure_reason)
     if event is EndpointEvent.READY:
         return replace(_adopted(moved), failure_reason=None)
-    return _without_pending(moved) if event is EndpointEvent.ROLLED_BACK else moved
+    ended = event in (EndpointEvent.ROLLED_BACK, EndpointEvent.DELETE)
+    return _without_pending(moved) if ended else moved
 
 
 def _adopted(endpoint: EndpointRecord) -> EndpointRecord:
