@@ -108,7 +108,8 @@ class Account:
         self.topics = Topics(self.long_tail.answer)
         self.alarms = Alarms(self.database, self.tags, around.epoch, alarm_actions(self.topics, around.scaling))
         self.log_marks = LogMarks(around.ahead_s)
-        groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
+        folders = self.folders
+        groups = Groups(folders.endpoint_logs, folders.component_logs, folders.training_logs, folders.transform_logs)
         self.logs = Logs(groups, self.log_marks, self.tags, around.epoch, around.writing)
 
     def opened(self, part: DatabasePart) -> Database:

@@ -16,6 +16,7 @@ from torpor_account.web_pages import WebPages
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.dashboard.dashboard_door import Door
+from torpor_endpoint.fleet.components.component_controller import served_variants
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
@@ -106,7 +107,8 @@ class EndpointProcess:
             if parts.host is not parts.local_host:
                 closing.push_async_callback(parts.host.close)
             stop = partial(parts.controller.close, detach=self._options.keep_instances)
-            for close in (parts.jobs.training.close, parts.jobs.transform.close, stop, parts.dispatcher.close):
+            jobs = (parts.jobs.training.close, parts.jobs.transform.close)
+            for close in (*jobs, stop, parts.components.close, parts.dispatcher.close):
                 closing.push_async_callback(close_within, close, STOP_S)
             closing.callback(parts.heartbeat.call)
             if parts.account.was_open:
@@ -114,8 +116,9 @@ class EndpointProcess:
             if parts.role_parts is not None and parts.role_parts.apart is not None:
                 closing.push_async_callback(parts.role_parts.apart.close)
                 await parts.role_parts.apart.start()
-            await parts.launching.open(await asyncio.to_thread(parts.served_variants))
+            await parts.launching.open(await asyncio.to_thread(served_variants, parts.store))
             await parts.controller.start()
+            await parts.components.start()
             parts.serving.set()
             await parts.jobs.training.start()
             await parts.jobs.transform.start()

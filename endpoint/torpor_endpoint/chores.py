@@ -12,6 +12,7 @@ from torpor_account.tls.renewing import Renewal
 from torpor_endpoint.clocks import instance_clocks
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core.autoscaling.delays import TimeScale
+from torpor_endpoint.fleet.components.capacity_keeper import CapacityKeeper
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
@@ -34,6 +35,7 @@ class Chores:
         rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
         world = World(rescaling.load, parts.account.registry, rescaling.apply)
         self._sizer = Sizer(parts.roster, parts.clock.steady, pause_of("sizer"))
+        self._capacity = CapacityKeeper(parts.components, parts.clock.steady, pause_of("capacity"))
         self._watch = Watch(
             parts.account.alarms,
             parts.account.registry,
@@ -55,6 +57,7 @@ class Chores:
             "collector": parts.collector.run,
             "metrics": lambda: age(parts.account.registry, parts.roster, pause_of("metrics")),
             "sizer": self._sizer.run,
+            "capacity": self._capacity.run,
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
             "zygote": lambda: parts.warm_parent.retire(parts.options.warm_idle_s),
@@ -81,6 +84,8 @@ class Chores:
                 return self._parts.collector.quiet_s(_period_s(gone_s))
             case "sizer":
                 return self._sizer.quiet_s()
+            case "capacity":
+                return self._capacity.quiet_s()
             case "alarms":
                 return self._watch.quiet_s()
             case "scaler":
@@ -99,7 +104,7 @@ class Chores:
         if self._scaler.under_way:
             return "automatic scaling changes a target"
         parts = self._parts
-        changing = parts.controller.under_way() or parts.dispatcher.under_way()
+        changing = parts.controller.under_way() or parts.components.under_way() or parts.dispatcher.under_way()
         return changing or instance_clocks.under_way(parts.roster)
 
     async def arrive(self) -> float:

@@ -26,7 +26,8 @@ from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
-from torpor_endpoint.fleet.controller import Controller, wanted_variants
+from torpor_endpoint.fleet.components.component_controller import ComponentController
+from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
@@ -105,7 +106,7 @@ class Parts:
         self.roster = FleetRoster(self.tables.changed)
         self.serving = asyncio.Event()  # set once the roster has every endpoint in service
         registry = self.account.registry
-        self.meters = Meters(registry)
+        self.meters = Meters(registry, self.roster.placed_on)
         self.ledger = Ledger(self.account.opened(LEDGER), epoch, pause=pause_of("ledger"))
         expecting = self.ledger.had_routers
         self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.account.rates, expecting)
@@ -123,6 +124,9 @@ class Parts:
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = Controller(self.store, self.roster, factory, epoch, self._endpoint_deleted)
+        self.components = ComponentController(
+            self.store, self.roster, factory, epoch, self.meters.forget, self.controller.resize, options.strict
+        )
         # the services
         self.jobs = JobParts(self._job_site(launching))
         refused = refusal(self.store, strict=options.strict)
@@ -194,10 +198,6 @@ class Parts:
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
         await self.host.vacate(name)
-
-    def served_variants(self) -> set[tuple[str, str]]:
-        """Each endpoint and variant that is served, or will be once its creation or update ends. It reads the store."""
-        return {(one.name, variant.name) for one in self.store.endpoints() for variant in wanted_variants(one)}
 
     def _instance_changed(self, life: InstanceLife) -> None:
         """Record that an instance has begun, is ready, or has ended."""
@@ -320,6 +320,7 @@ def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float
         ca_bundle=options.ca_bundle,
         region=options.region,
         logs=folders.endpoint_logs,
+        components=folders.component_logs,
         images=Images.read(options.images, options.unknown_images),
         s3_endpoint=options.instances_url if embedded else options.s3_endpoint or "",
         own_store=embedded,

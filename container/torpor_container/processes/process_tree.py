@@ -1,15 +1,21 @@
-"""Finds, measures and ends processes together with all that they started, as /proc shows them."""
+"""Finds, measures, confines and ends processes together with all that they started, as /proc shows them."""
 
 import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 PR_SET_PDEATHSIG = 1
+
+PROCESSORS: Final = "TORPOR_PROCESSORS"
+"""The numbers of the processors that it may run on, with commas between them (sched_setaffinity(2))."""
+GROUP: Final = "TORPOR_PROCESSOR_GROUP"
+"""The folder of the control group that bounds its share of processor time (cgroups(7))."""
 PR_SET_CHILD_SUBREAPER = 36
 PASSES = 3
 """How often to look for descendants: a pass finds those that were started during the one before."""
@@ -160,3 +166,21 @@ def _prctl(option: int, value: int) -> None:
 def _libc() -> ctypes.CDLL:
     """Looked up once, in the zygote: the look-up would be a notable part of a child's start."""
     return ctypes.CDLL(None)
+
+
+def confine_to_cores(environment: Mapping[str, str]) -> None:
+    """Confine this process, and all that it will start, to what the two variables say. Without them it does nothing.
+
+    A group that is gone, or processors that the machine has no more, bound nothing.
+    """
+    if processors := environment.get(PROCESSORS):
+        with suppress(OSError, ValueError):
+            os.sched_setaffinity(0, [int(number) for number in processors.split(",")])
+    if group := environment.get(GROUP):
+        with suppress(OSError):
+            (Path(group) / "cgroup.procs").write_text("0")
+
+
+def own_bounds(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables that this process was confined by, for those that a zygote forks for it."""
+    return {name: environment[name] for name in (PROCESSORS, GROUP) if name in environment}

@@ -31,6 +31,7 @@ from torpor_container.processes.holes import fill
 from torpor_container.processes.import_steps import Step, reach
 from torpor_container.processes.process_tree import (
     adopt_orphans,
+    confine_to_cores,
     end,
     end_with_parent,
     kill_descendants,
@@ -231,6 +232,7 @@ def run_job(job: dict[str, Any], descriptors: list[int], zygote: int) -> NoRetur
         if os.getppid() != zygote:
             os._exit(1)  # the zygote has ended
         _detach_standard_input()
+        confine_to_cores(job.get("environment") or {})
         if job.get("guarded"):
             watch = _function_of(job["watch"])(job["watch_arguments"]) if job.get("watch") else None
             line = guarded(descriptors, watch)

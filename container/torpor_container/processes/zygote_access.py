@@ -3,9 +3,11 @@
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from torpor_container.processes.import_steps import Step
+from torpor_container.processes.process_tree import own_bounds
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
 
 
@@ -21,7 +23,9 @@ class ZygoteAccess:
         self._starting = asyncio.Lock()
 
     async def fork(self, job: Job, descriptors: Sequence[int] = (), whole: bool = True) -> Child:
-        """Fork a child, which has all libraries if `whole`. Raises OSError when there is no zygote."""
+        """Fork a child, which has all libraries if `whole`, and the cores of this process. Raises OSError when there is
+        no zygote."""
+        job = replace(job, environment={**job.environment, **own_bounds()})
         step = Step.WHOLE if whole else Step.BOOSTERS
         zygote = await self._zygote(step)
         try:

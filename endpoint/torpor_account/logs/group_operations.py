@@ -9,7 +9,7 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.logs import errors
-from torpor_account.logs.files.group_folders import ENDPOINTS, GROUP, LogGroup, is_ours
+from torpor_account.logs.files.group_folders import COMPONENTS, ENDPOINTS, GROUP, LogGroup, is_ours
 from torpor_account.logs.files.retention import DAYS, erase, set_days
 from torpor_account.logs.files.stream_reader import Logs
 from torpor_account.logs.identifying import arn_of
@@ -21,7 +21,9 @@ def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
     """Create a group. Terraform makes an endpoint's group before the endpoint has an instance."""
     name, tags = call.params["logGroupName"], call.params.get("tags", {})
     if is_ours(name) and not GROUP.fullmatch(name):
-        raise errors.INVALID(f"A log group below {ENDPOINTS} bears an endpoint's name.")
+        raise errors.INVALID(
+            f"A log group below {ENDPOINTS} bears an endpoint's name, and one below {COMPONENTS} a component's."
+        )
     group = logs.groups.place(name)
     try:
         group.folder.mkdir(parents=True)

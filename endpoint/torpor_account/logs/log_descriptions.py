@@ -10,7 +10,7 @@ from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire.paging import cut
 from torpor_account.core.file_growth import Marks
 from torpor_account.logs import errors
-from torpor_account.logs.files.group_folders import ENDPOINTS, TRAINING, LogGroup, Stream
+from torpor_account.logs.files.group_folders import COMPONENTS, ENDPOINTS, TRAINING, LogGroup, Stream
 from torpor_account.logs.files.retention import days_of
 from torpor_account.logs.files.stream_reader import Logs
 from torpor_account.logs.identifying import arn_of, group_of
@@ -31,9 +31,9 @@ def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
         prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
         if prefix and part:
             raise errors.INVALID("logGroupNamePrefix and logGroupNamePattern are mutually exclusive.")
-        if not (prefix.startswith(ENDPOINTS) or any(ours.startswith(prefix) for ours in (ENDPOINTS, TRAINING))):
+        alone = prefix.startswith((ENDPOINTS, COMPONENTS))
+        if not (alone or any(ours.startswith(prefix) for ours in (ENDPOINTS, COMPONENTS, TRAINING))):
             raise NotOurs
-        alone = prefix.startswith(ENDPOINTS)
         others = [] if alone else await groups_of_others(otherwise, call, prefix)
         return await asyncio.to_thread(_described, logs, call, others)
 

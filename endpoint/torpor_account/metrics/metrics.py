@@ -9,6 +9,7 @@ from enum import StrEnum
 
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+COMPONENTS = "/aws/sagemaker/InferenceComponents"
 TRANSFORM_JOBS = "/aws/sagemaker/TransformJobs"
 TORPOR = "Torpor"
 """The namespace of metrics that AWS has no name for."""
@@ -20,6 +21,9 @@ CONTAINER = (*VARIANT, "ContainerName")
 
 DEPLOYMENT = (*VARIANT, "EndpointConfigName")
 """The dimensions of a fleet that UpdateEndpoint deployed: an alarm of a rollback names the new fleet so."""
+
+COMPONENT = ("InferenceComponentName",)
+"""The dimension of an inference component."""
 
 JOB_INSTANCE = ("Host",)
 """The dimension of a job's instance: `<job>/<instance>`."""
@@ -134,6 +138,35 @@ OF_DEPLOYMENT: Mapping[Metric, Metric] = {
 """The metrics of a variant that its fleet also has with the endpoint configuration of an update. CloudWatch alone has
 them: in Prometheus and OpenTelemetry a sum over all series would count each request twice."""
 
+# fmt: off
+INVOCATIONS_PER_COPY = Metric("InvocationsPerCopy", "None", COUNTED, "Each request to an inference component adds one, divided by the number of its copies that are active then.", Shown.COUNTER, "torpor_invocations_per_copy", dimensions=COMPONENT)
+CONCURRENT_REQUESTS_PER_COPY = Metric("ConcurrentRequestsPerCopy", "Count", LEVELLED, "The number of requests in flight at the copies of an inference component, with those that are queued.", Shown.GAUGE_SUM, "torpor_concurrent_requests_per_copy", dimensions=COMPONENT)
+COPY_CPU_UTILIZATION = Metric("CPUUtilizationNormalized", "Percent", TIMED, "The processor use of a copy of an inference component, of the cores that it asks for, or of its instance's where it names none: 100 is all.", Shown.GAUGE_MEAN, "torpor_copy_cpu_utilization_ratio", namespace=COMPONENTS, dimensions=COMPONENT)
+COPY_MEMORY_UTILIZATION = Metric("MemoryUtilizationNormalized", "Percent", TIMED, "The used share of the memory that is set aside for a copy of an inference component.", Shown.GAUGE_MEAN, "torpor_copy_memory_utilization_ratio", namespace=COMPONENTS, dimensions=COMPONENT)
+# fmt: on
+
+COMPONENT_METRICS: tuple[Metric, ...] = (
+    INVOCATIONS_PER_COPY,
+    CONCURRENT_REQUESTS_PER_COPY,
+    COPY_CPU_UTILIZATION,
+    COPY_MEMORY_UTILIZATION,
+)
+"""Of the copies of an inference component. CloudWatch has them: its dimension names no endpoint."""
+
+OF_COMPONENT: Mapping[Metric, Metric] = {
+    metric: replace(metric, dimensions=COMPONENT)
+    for metric in (
+        INVOCATIONS,
+        INVOCATION_4XX_ERRORS,
+        INVOCATION_5XX_ERRORS,
+        INVOCATION_MODEL_ERRORS,
+        MODEL_LATENCY,
+        OVERHEAD_LATENCY,
+        NO_CAPACITY_INVOCATION_FAILURES,
+    )
+} | {INVOCATIONS_PER_INSTANCE: INVOCATIONS_PER_COPY}
+"""The metrics of a variant that an inference component on it has for itself, in CloudWatch: see `OF_DEPLOYMENT`."""
+
 JOB_METRICS: tuple[Metric, ...] = tuple(
     replace(metric, namespace=TRANSFORM_JOBS, dimensions=JOB_INSTANCE)
     for metric in (CPU_UTILIZATION, MEMORY_UTILIZATION, DISK_UTILIZATION)
@@ -143,4 +176,4 @@ JOB_METRICS: tuple[Metric, ...] = tuple(
 
 def is_reserved(namespace: str) -> bool:
     """Whether callers may not write the namespace. AWS: "Do not specify a namespace that begins with AWS/"."""
-    return namespace.startswith("AWS/") or namespace in (INSTANCES, TRANSFORM_JOBS, TORPOR)
+    return namespace.startswith("AWS/") or namespace in (INSTANCES, COMPONENTS, TRANSFORM_JOBS, TORPOR)

@@ -105,6 +105,11 @@ class DataDir:
         return self.root / "logs" / "endpoints"
 
     @property
+    def component_logs(self) -> Path:
+        """Logs of inference components, `<component>/<variant>/<incarnation>.log`."""
+        return self.root / "logs" / "components"
+
+    @property
     def training_logs(self) -> Path:
         """Logs `<job>/algo-1-<epoch>.log`."""
         return self.root / "logs" / "training"

@@ -88,6 +88,28 @@ class AsyncInference:
 
 
 @dataclass(frozen=True)
+class CopyNeeds:
+    """What the copies of an inference component need, each for itself, of the instances of a production variant.
+
+    `memory_mib` is set aside for a copy, and `memory_max_mib` is the most that it may take; None is as much as is set
+    aside. `cores` and `accelerators` are 0 where the component names none.
+    """
+
+    component: str  # its name
+    placed_on: str  # the name of the production variant
+    memory_mib: int
+    memory_max_mib: int | None = None
+    cores: float = 0.0
+    accelerators: float = 0.0
+    binpack: bool = False  # place them on the fullest instances; else spread them
+
+    @property
+    def bound_mib(self) -> int:
+        """The most memory that a copy may take."""
+        return self.memory_mib if self.memory_max_mib is None else self.memory_max_mib
+
+
+@dataclass(frozen=True)
 class InstanceTypePool:
     """One of a variant's InstancePools. The lowest priority is tried first."""
 
@@ -116,7 +138,8 @@ class Variant:
     """One ProductionVariant with the containers of its model, so that an endpoint outlives the model's record.
 
     Each instance runs all containers. A request passes them in their order, or, in a `direct` variant, goes to the one
-    that it names. A variant without containers is for inference components: its instances run their copies.
+    that it names. A variant without containers is capacity: its instances run the copies of inference components. A
+    variant with `copies` stands for such a component: its instances are the copies.
     """
 
     name: str
@@ -137,6 +160,7 @@ class Variant:
     direct: bool = False
     asynchronous: AsyncInference | None = None  # its endpoint configuration's: requests wait in a queue
     deployed_by: str = ""  # the endpoint configuration of the update that deployed it; empty since CreateEndpoint
+    copies: CopyNeeds | None = None  # an inference component's, whose copies are the instances
     execution_role: str = ""  # the ARN of its endpoint configuration's ExecutionRoleArn, if it has no model
     pools: tuple[InstanceTypePool, ...] = ()  # InstancePools, lowest priority first; `instance_type` is the first one's
     provision_timeout_s: float = 3600.0  # VariantInstanceProvisionTimeoutInSeconds: how long a pool is tried

@@ -1,7 +1,7 @@
 """Reads each instance's state into the metrics: loaded models, memory, processor, disk, and load times."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -14,6 +14,7 @@ from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.host.launch import size_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 PERIOD_S = 20.0
@@ -27,6 +28,13 @@ POOL = "pool"
 """The source of the levels that a pool has as a whole."""
 REFUSED = "refuse"
 """The action of a residency decision: the model does not fit."""
+
+OF_COPY = {
+    metrics.CONCURRENT_REQUESTS_PER_MODEL: metrics.CONCURRENT_REQUESTS_PER_COPY,
+    metrics.CPU_UTILIZATION: metrics.COPY_CPU_UTILIZATION,
+    metrics.MEMORY_UTILIZATION: metrics.COPY_MEMORY_UTILIZATION,
+}
+"""The levels of a copy of an inference component, by that of an instance."""
 
 TIMES = {
     # action of a residency decision: the metric of its duration
@@ -117,19 +125,40 @@ class Collector:
                 self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
         statuses: dict[str, wire.InstanceStatus] = {one.name: {**state, "decisions": []} for one, state in states}
         self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
-        dimensions = _dimensions(endpoint, variant)
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
         present = {
             HELD,
             *(one.id for one in pool.ready),
         }  # a fleet that an update has replaced is not in a level of now
-        for metric, level in _levels(incarnation, [state for _, state in states], used_percents).items():
-            self._registry.series(metric, dimensions).put(incarnation.id, level, now_s, present)
+        self._put_levels(pool, incarnation, [state for _, state in states], used_percents, present)
+        dimensions = _dimensions(endpoint, variant)
         if several:
             for (container, state), used_percent in zip(states, used_percents, strict=True):
                 named = {**dimensions, "ContainerName": container.name}
                 for metric, level in _container_levels(state, used_percent).items():
                     self._registry.series(metric, named).put(incarnation.id, level, now_s, present)
+
+    def _put_levels(
+        self,
+        pool: InstancePool,
+        incarnation: Incarnation,
+        states: Sequence[wire.InstanceStatus],
+        used_percents: Sequence[float | None],
+        present: Collection[str],
+    ) -> None:
+        """Put the levels of an instance, or of a copy of an inference component."""
+        levels = _levels(incarnation, states, used_percents)
+        dimensions, copies = _dimensions(pool.endpoint, pool.variant.name), pool.variant.copies
+        if copies is not None:
+            dimensions = {"InferenceComponentName": copies.component}
+            cores = copies.cores or size_of(pool.variant).vcpu
+            levels = {OF_COPY[metric]: level for metric, level in levels.items() if metric in OF_COPY}
+            if metrics.COPY_CPU_UTILIZATION in levels:
+                levels[metrics.COPY_CPU_UTILIZATION] /= cores
+            levels[metrics.COPY_MEMORY_UTILIZATION] *= copies.bound_mib / copies.memory_mib
+        now_s = self._epoch()
+        for metric, level in levels.items():
+            self._registry.series(metric, dimensions).put(incarnation.id, level, now_s, present)
 
     async def _states(self, incarnation: Incarnation) -> list[tuple[LiveContainer, wire.InstanceStatus]]:
         """The containers that answer, with their states."""
@@ -140,7 +169,7 @@ class Collector:
     def _put_pool(self, endpoint: str, variant: str, pool: InstancePool) -> None:
         """Put the levels of a pool, which is there without instances too. Counters of what is rare begin at 0."""
         dimensions, now_s = _dimensions(endpoint, variant), self._epoch()
-        self._put_held(endpoint, variant, pool.traffic.held)
+        self._put_held(pool)
         for metric, level in (
             (metrics.READY_INSTANCES, len(pool.ready)),
             (metrics.HELD_REQUESTS, pool.traffic.held),
@@ -153,14 +182,17 @@ class Collector:
         for metric in rare:
             self._registry.series(metric, dimensions)
 
-    def _put_held(self, endpoint: str, variant: str, held: int) -> None:
+    def _put_held(self, pool: InstancePool) -> None:
         """Put the number of held requests beside those in the instances.
 
         A sample of 0 would lower the average over the instances, so there is none, unless a request has waited in this
         minute.
         """
-        series = self._registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(endpoint, variant))
-        now_s = self._epoch()
+        metric, dimensions = metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(pool.endpoint, pool.variant.name)
+        if pool.variant.copies is not None:
+            metric = metrics.CONCURRENT_REQUESTS_PER_COPY
+            dimensions = {"InferenceComponentName": pool.variant.copies.component}
+        series, held, now_s = self._registry.series(metric, dimensions), pool.traffic.held, self._epoch()
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 

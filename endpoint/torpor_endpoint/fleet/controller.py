@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from torpor_account.log_lines import about
 from torpor_account.outer_edge import outer_edge
-from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
+from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, may, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
@@ -58,6 +58,7 @@ class Controller:
         self._deployments: dict[str, Deployment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed_meanwhile: set[str] = set()
+        self._resizing: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
 
     async def start(self) -> None:
@@ -72,6 +73,20 @@ class Controller:
         """Act on the record of this endpoint soon. Does nothing before `start` and after `close`."""
         if (loop := self._loop) is not None:
             loop.call_soon_threadsafe(self._schedule, name)
+
+    def resize(self, name: str) -> None:
+        """The number of this endpoint's instances changes, as copies of inference components come or go: its status is
+        `Updating` until it has them. Called on the event loop."""
+        resizing = asyncio.create_task(asyncio.to_thread(self._resize, name), name=f"resize {name}")
+        self._resizing.add(resizing)
+        resizing.add_done_callback(self._resizing.discard)
+
+    def _resize(self, name: str) -> None:
+        endpoint = self._store.endpoint(name)
+        if endpoint is not None and may(endpoint.status, EndpointEvent.UPDATE):
+            updating = replace(endpoint, status=move(endpoint.status, EndpointEvent.UPDATE))
+            if self._store.replace_endpoint(updating, expected_status=endpoint.status):
+                self.changed(name)
 
     def under_way(self) -> str | None:
         """The first endpoint that is being changed; None if there is none."""

@@ -170,7 +170,9 @@ class Deployment:
         return VariantChange(pool, variant, pool.size, after, "updated", resized=resized)
 
     def _serve(self, pools: dict[str, InstancePool]) -> None:
-        self.live.serve(pools)
+        """Serve by these pools, and by the copies of inference components until the endpoint has none."""
+        copies = {name: pool for name, pool in self.live.pools.items() if pool.variant.copies is not None}
+        self.live.serve({**pools, **copies} if pools else {})
         self._factory.changed()
 
     def _undo(self, changes: Sequence[VariantChange]) -> None:
@@ -182,7 +184,8 @@ class Deployment:
     def _swap(self, changes: Sequence[VariantChange]) -> None:
         self._factory.updating()
         staying = {change.pool for change in changes}
-        old = [pool for pool in self.live.pools.values() if pool not in staying]
+        ordinary = [pool for pool in self.live.pools.values() if pool.variant.copies is None]
+        old = [pool for pool in ordinary if pool not in staying]
         for change in changes:
             change.finish()
         self._serve({change.variant.name: change.pool for change in changes})

@@ -119,6 +119,7 @@ class InstanceFactory:
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:
         """Record that an instance was launched at `at_s`, in epoch seconds, for the reason `why`."""
         size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")
+        size = size if variant.copies is None else ""  # its instance has a life of its own, which is what is paid
         slot = launched.slot
         provisioned = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
         life = InstanceLife(

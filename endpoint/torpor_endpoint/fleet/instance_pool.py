@@ -14,6 +14,7 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.supervision.capacity_supervisor import CapacitySupervisor
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
@@ -66,6 +67,11 @@ class InstancePool(VariantPool):
         return len(self._supervised)
 
     @property
+    def numbers(self) -> list[int]:
+        """The slots of the instances that are wanted now, in ascending order."""
+        return sorted(self._supervised)
+
+    @property
     def leaving(self) -> int:
         """The number of instances that are no longer wanted and have not stopped yet."""
         return len(self._leaving)
@@ -84,9 +90,14 @@ class InstancePool(VariantPool):
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
             self.trouble = None  # it belongs to an earlier start
-        while len(self._supervised) < size:
-            self._supervise(self._numbers.take(), why)
+        while len(self._supervised) < size and (number := self._taken()) is not None:
+            self._supervise(number, why)
         for number in sorted(self._supervised, key=self._stays)[size:]:
+            self._retire(number, why)
+
+    def retire(self, number: int, why: str) -> None:
+        """Want the instance in this slot no longer."""
+        if number in self._supervised:
             self._retire(number, why)
 
     def adopt(self, numbers: Collection[int]) -> None:
@@ -101,8 +112,17 @@ class InstancePool(VariantPool):
             self._numbers.take_this(number)
             self._begin_leaving(number, None, None, why)
 
+    def _taken(self) -> int | None:
+        """The slot of the next instance, which is its own from now on; None if there is no room for one."""
+        return self._numbers.take()
+
+    def _freed(self, number: int) -> None:
+        """The instance in this slot is gone."""
+        self._numbers.give(number)
+
     def _supervise(self, number: int, why: str) -> None:
-        supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
+        supervise = CapacitySupervisor if self.variant.for_components else SlotSupervisor
+        supervisor = supervise(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
 
     def _stays(self, number: int) -> tuple[bool, int]:
@@ -215,7 +235,7 @@ class InstancePool(VariantPool):
             finally:
                 if incarnation is not None:
                     self._factory.ended(self._lives.pop(incarnation), why)
-                self._numbers.give(number)
+                self._freed(number)
 
     async def _terminate(self, slot: Slot, grace_s: float, patient: bool) -> None:
         """End what is in the slot. A host that cannot do so now is asked again and again, if `patient`."""
@@ -261,4 +281,4 @@ class InstancePool(VariantPool):
     def _stream_s(self) -> float:
         """How long a drain waits for streams. Asynchronous requests are streams too."""
         stream_s = self._factory.timing.stream_s
-        return stream_s if self.variant.asynchronous is None else max(stream_s, *self.answer_within_s)
+        return stream_s if self.variant.asynchronous is None else max((stream_s, *self.answer_within_s))

@@ -6,7 +6,7 @@ from math import inf
 from weakref import WeakKeyDictionary
 
 from torpor_container.core.keepalive import keep_alive
-from torpor_endpoint.core.scaling import Habits, size_range
+from torpor_endpoint.core.scaling import Habits, InstanceRange, size_range
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 
@@ -40,7 +40,7 @@ class Sizer:
         return min((self._quiet_s(pool) for live in self._roster for pool in live.pools.values()), default=inf)
 
     def _quiet_s(self, pool: InstancePool) -> float:
-        allowed = size_range(pool.variant, pool.settings.concurrency)
+        allowed = _range(pool)
         if allowed is None:
             return inf
         if pool.resized:
@@ -50,7 +50,7 @@ class Sizer:
 
     def resize(self, pool: InstancePool) -> None:
         """Scale the pool to the number of instances that its traffic needs. A variant of a fixed size keeps it."""
-        allowed = size_range(pool.variant, pool.settings.concurrency)
+        allowed = _range(pool)
         if allowed is None:
             return
         habits, now_s = self._habits_of(pool), self._clock()
@@ -67,3 +67,8 @@ class Sizer:
         if known is None:
             known = self._known[pool] = Habits(keep_alive(pool.settings.keep_alive, pool.settings.idle_s))
         return known
+
+
+def _range(pool: InstancePool) -> InstanceRange | None:
+    """None for a pool of a fixed size, and for instances that follow the copies of inference components."""
+    return None if pool.variant.for_components else size_range(pool.variant, pool.settings.concurrency)

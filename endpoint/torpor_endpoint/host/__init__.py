@@ -31,9 +31,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a container takes of a machine."""
+    """What a container takes of a machine. A copy of an inference component may take a part of a processor."""
 
-    vcpu: int
+    vcpu: float
     memory_mib: int
     gpus: int = 0
 

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,9 +18,10 @@ from torpor_endpoint.core.pricing.catalogue import (
     instance_type,
     serverless_vcpus,
 )
-from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
 from torpor_endpoint.host import LaunchSpec, Resources, Slot
 from torpor_endpoint.host.images import Images, family
+from torpor_endpoint.host.processor_shares import CORES
 
 WHOLE_BOX = {
     "TORPOR_REQUIRE_ISOLATION": "true",
@@ -36,7 +38,7 @@ NO_NETWORK = {NETWORK: "refuse"}
 NO_FILE = {"AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devnull}
 """An SDK looks into the user's own files before it asks for the credentials of a role."""
 
-MEMORY = BY_FIELD["memory_bytes"]
+MEMORY, VCPU = BY_FIELD["memory_bytes"], BY_FIELD["vcpu"]
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
 
@@ -50,6 +52,8 @@ class Surroundings:
     logs: Path  # their output, `<endpoint>/<variant>/<incarnation>.log`; it stays when the instances end
     s3_endpoint: str  # the source of artifacts; empty for AWS itself
     own_store: bool = True  # whether the embedded object store has the artifacts, and not another S3
+    components: Path | None = None
+    """The output of inference components, `<component>/<variant>/<incarnation>.log`; by default beside the others."""
     s3_folder: Path | None = None  # the folder of the embedded store, for instances that can read it in place
     ca_bundle: Path | None = None
     """The file by which they trust this endpoint's certificate, if they would not anyway."""
@@ -71,6 +75,10 @@ class Surroundings:
     """The variables by which the user refuses that libraries send usage data."""
     clock_ahead_s: Callable[[], float] | None = None
     """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
+
+    @property
+    def component_logs(self) -> Path:
+        return self.logs.with_name("components") if self.components is None else self.components
 
     @property
     def wiring(self) -> dict[str, str]:
@@ -121,7 +129,8 @@ def own_memory_bytes(container: Container) -> int | None:
 def memory_plan(variant: Variant) -> MemoryPlan:
     """How the containers of an instance share its memory when they start. Raises ValueError if their own values do not
     fit together; one container alone may have a value beyond the instance's size."""
-    memory_bytes = size_of(variant).memory_mib * MIB
+    copies = variant.copies
+    memory_bytes = (size_of(variant).memory_mib if copies is None else copies.bound_mib) * MIB
     if len(variant.containers) == 1:
         return MemoryPlan(memory_bytes, (memory_bytes,), (False,))
     own_bytes = [own_memory_bytes(container) for container in variant.containers]
@@ -133,11 +142,17 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
     container, size = variant.containers[slot.container], size_of(variant)
     memory_mib = memory_plan(variant).first_bytes[slot.container] // MIB
     defaults = {**_defaults(variant, slot.container), **around.opt_outs, NETWORK: around.script_network}
+    environment = {**defaults, **container.environment, **_wiring(container, around)}
+    logs, resources = around.logs / slot.endpoint / slot.variant, Resources(size.vcpu, memory_mib, size.gpus)
+    if variant.copies is not None:
+        environment |= _bounds(variant.copies, environment)
+        logs = around.component_logs / variant.copies.component / variant.copies.placed_on
+        resources = Resources(variant.copies.cores or size.vcpu, memory_mib, ceil(variant.copies.accelerators))
     return LaunchSpec(
         slot,
-        {**defaults, **container.environment, **_wiring(container, around)},
-        around.logs / slot.endpoint / slot.variant,
-        Resources(size.vcpu, memory_mib, size.gpus),
+        environment,
+        logs,
+        resources,
         around.forgotten,
         container.name if len(variant.containers) > 1 else "",
         role=container.role if around.roles else "",
@@ -150,11 +165,21 @@ def _defaults(variant: Variant, place: int) -> dict[str, str]:
     size, containers, container = size_of(variant), len(variant.containers), variant.containers[place]
     return {
         MEMORY.variable: str(memory_plan(variant).first_bytes[place] // MIB),
-        "TORPOR_VCPU": str(size.vcpu),
+        VCPU.variable: str(size.vcpu),
         "TORPOR_DISK_MIB": str(size.disk_mib // containers),
         "TORPOR_MODEL_CACHE": "true" if container.model_cache else "false",
         "TORPOR_BODY_MAX_BYTES": str(SERVERLESS_BODY_MAX_BYTES if variant.serverless else DEFAULTS.body_max_bytes),
     }
+
+
+def _bounds(copies: CopyNeeds, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that bound a copy of an inference component. Its Environment may ask for less, and not for more."""
+    memory_mib = min(copies.bound_mib, MEMORY.read(environment[MEMORY.variable]) // MIB)
+    bounds = {MEMORY.variable: str(memory_mib)}
+    if copies.cores:
+        threads = min(ceil(copies.cores), VCPU.read(environment[VCPU.variable]))
+        bounds |= {CORES: f"{copies.cores:g}", VCPU.variable: str(threads)}
+    return bounds
 
 
 def _foreign(container: Container, around: Surroundings) -> str:

@@ -22,6 +22,7 @@ from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.exits import exit_reason
 from torpor_endpoint.host.launch_names import log_name
+from torpor_endpoint.host.processor_shares import CORES, ProcessorShares
 from torpor_endpoint.host.strays import end_strays
 from torpor_endpoint.host.warm_parent import WarmParent
 
@@ -54,6 +55,7 @@ class LocalHost:
         self._warm_parent = warm_parent
         self._running: dict[Slot, RunningInstance] = {}
         self._starting = asyncio.Lock()
+        self._processors = ProcessorShares()
         shutil.rmtree(folder, ignore_errors=True)  # sockets of an earlier endpoint
         folder.mkdir(mode=0o700, parents=True)
 
@@ -78,6 +80,7 @@ class LocalHost:
         except asyncio.CancelledError:
             self._running.setdefault(slot, running)  # it was killed; the next call waits for its end
             raise
+        self._processors.free(running.launched.incarnation)
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(_with_phase(running) for running in self._running.values())
@@ -115,9 +118,12 @@ class LocalHost:
         mapped = str(self._disks.mapped_of(spec.slot, spec.role))
         folders = {"SAGEMAKER_BASE_DIR": base_dir, "TORPOR_MAPPED_FOLDER": mapped}
         environment = {**spec.environment, **folders, "TORPOR_VERDICTS_FOLDER": str(self._disks.verdicts)}
+        if (cores := environment.pop(CORES, "")) != "":
+            environment |= self._processors.bounds(name, float(cores))
         job = Job("torpor_container.forked_instance:start", {}, environment, log, spec.forgotten)
         with ExitStack() as unfinished:
             unfinished.callback(_forget, address)
+            unfinished.callback(self._processors.free, name)
             try:
                 async with patiently(FORK_TIMEOUT_S):
                     child = await self._fork(job, address, wanted(environment, self._disks.step_of(spec.slot)))

@@ -34,6 +34,14 @@ class ServedEndpoint(Protocol):
         """Those that answer callers."""
 
     @property
+    def components(self) -> Mapping[str, VariantPool]:
+        """Those of inference components, by the component's name."""
+
+    @property
+    def takes_components(self) -> bool:
+        """Whether requests go to inference components only."""
+
+    @property
     def shadows(self) -> Sequence[VariantPool]:
         """Those that get copies of requests."""
 
@@ -64,7 +72,11 @@ class LiveEndpoint(Generic[P]):
     def serve(self, pools: dict[str, P]) -> None:
         """Serve by these pools from now on."""
         self.pools = pools
-        self.production = {name: pool for name, pool in pools.items() if not pool.variant.shadow}
+        ordinary = {name: pool for name, pool in pools.items() if pool.variant.copies is None}
+        self.production = {name: pool for name, pool in ordinary.items() if not pool.variant.shadow}
+        self.takes_components = any(pool.variant.for_components for pool in self.production.values())
+        copied = [(pool.variant.copies, pool) for pool in pools.values()]
+        self.components = {copies.component: pool for copies, pool in copied if copies is not None}
         self.shadows = tuple(pool for pool in pools.values() if pool.variant.shadow)
 
     @property
@@ -98,6 +110,12 @@ class Roster(Generic[P]):
     def __iter__(self) -> Iterator[LiveEndpoint[P]]:
         return iter(tuple(self._serving.values()))
 
+    def placed_on(self, endpoint: str, component: str) -> str | None:
+        """The production variant that the component's copies are on; None if it is not in service."""
+        live = self._serving.get(endpoint)
+        pool = None if live is None else live.components.get(component)
+        return None if pool is None or pool.variant.copies is None else pool.variant.copies.placed_on
+
     def instance_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name."""
         live = self._serving.get(endpoint_name)
@@ -125,4 +143,6 @@ def _given(container: Container) -> dict[str, object]:
 
 def _machine(variant: Variant) -> tuple[object, ...]:
     memory_mib = variant.serverless.memory_mib if variant.serverless else None
-    return variant.containers, variant.direct, variant.instance_type, memory_mib
+    plain = variant.containers, variant.direct, variant.instance_type, memory_mib
+    copies = variant.copies
+    return plain if copies is None else (*plain, copies.bound_mib, copies.cores, copies.accelerators)

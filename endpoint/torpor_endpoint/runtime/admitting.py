@@ -7,6 +7,7 @@ from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
+from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import ONLY, KnownWay, Passage, Route
@@ -61,6 +62,7 @@ class Router:
     def _found(self, live: ServedEndpoint, request: Invoke, passage: Passage) -> tuple[Route, bool]:
         """The route, and whether another request with these headers may have another one."""
         request.check()
+        component = request.headers.get(INFERENCE_COMPONENT)
         named = request.text(TARGET_VARIANT)
         header, target = request.headers.get(TARGET_MODEL), None
         if header is not None:
@@ -69,8 +71,13 @@ class Router:
             if target[:1] in RARE or target[-1:] == " " or "/." in target or not target.isprintable():
                 target = _name_of(spelled)
         drawn = named is None and len(live.production) > 1
-        variant = self._variant(live, _variant_of_session(live, request, target) if named is None else named, passage)
-        pool = live.pools[variant]
+        if component or live.takes_components:
+            drawn, pool = False, component_pool(live, component, named)
+            variant = pool.variant.name
+        else:
+            chosen = _variant_of_session(live, request, target) if named is None else named
+            variant = self._variant(live, chosen, passage)
+            pool = live.pools[variant]
         _check_supported(live, request)
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
@@ -129,7 +136,27 @@ class Router:
             raise RuntimeFault(Situation.THROTTLED)
         if self._strict and serverless is None and not pool.ready and not pool.size:
             # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
+            if pool.variant.copies is not None:
+                raise RuntimeFault(Situation.COMPONENT_NO_CAPACITY)
             raise RuntimeFault(Situation.NO_CAPACITY, variant=pool.variant.name)
+
+
+def component_pool(live: ServedEndpoint, header: bytes | None, variant: str | None) -> VariantPool:
+    """The copies of the inference component that a request names. `variant` is the production variant that it names.
+    Raises RuntimeFault."""
+    if not header:
+        raise RuntimeFault(Situation.COMPONENT_MISSING)
+    if not live.takes_components:
+        raise RuntimeFault(Situation.COMPONENT_NOT_ALLOWED)
+    component = header.decode()
+    pool = live.components.get(component)
+    if pool is None:
+        raise RuntimeFault(Situation.COMPONENT_UNKNOWN, component=component)
+    copies = pool.variant.copies
+    if variant is not None and copies is not None and copies.placed_on != variant:
+        detail = f"Inference component {component} is on production variant {copies.placed_on}, and not on {variant}."
+        raise RuntimeFault(Situation.PARAMETER, detail=detail)
+    return pool
 
 
 def path_of(variant: Variant, request: Invoke, endpoint: str) -> tuple[int, ...]:
@@ -179,9 +206,6 @@ def _name_of(target: str) -> str:
 
 def _check_supported(live: ServedEndpoint, request: Invoke) -> None:
     """Raises RuntimeFault for a header that asks for what no variant has."""
-    if request.headers.get(INFERENCE_COMPONENT):
-        detail = f"Endpoint {live.name} takes no InferenceComponentName: it has no inference components."
-        raise RuntimeFault(Situation.PARAMETER, detail=detail)
     if EXPLANATIONS in request.headers:
         detail = f"Endpoint {live.name} has no explainer: it takes no EnableExplanations."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)

@@ -56,6 +56,33 @@ class Situation(Enum):
         "Production variant {variant} of endpoint {endpoint} has no capacity to process this request. "
         "ApplicationAutoScaling may be in-progress (if configured) or try to increase the capacity.",
     )
+    COMPONENT_MISSING = (
+        "ValidationError",
+        400,
+        None,
+        "Inference Component Name header is required for endpoints to which you plan to deploy inference components. "
+        "Please include Inference Component Name header or consider using SageMaker models.",
+    )
+    COMPONENT_NOT_ALLOWED = (
+        "ValidationError",
+        400,
+        None,
+        "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy inference "
+        "components. Please remove the Inference Component Name header and try again.",
+    )
+    COMPONENT_UNKNOWN = (
+        "ValidationError",
+        400,
+        None,
+        "Inference Component {component} of endpoint {endpoint} of account {account} not found.",
+    )
+    COMPONENT_NO_CAPACITY = (
+        "ValidationError",
+        400,
+        None,
+        "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress (if "
+        "configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.",
+    )
     THROTTLED = ("ThrottlingException", 400, None, None)
     NOT_READY = ("ModelNotReadyException", 429, None, "{detail}")
     UNAVAILABLE = ("ServiceUnavailable", 503, None, "{detail}")

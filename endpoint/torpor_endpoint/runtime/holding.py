@@ -83,5 +83,8 @@ async def _woken(pool: VariantPool) -> None:
 
 def _not_ready(passage: Passage, pool: VariantPool, waited_s: float) -> RuntimeFault:
     why = f" ({pool.trouble.reason})" if pool.trouble is not None else ""
-    detail = f"No instance of production variant {pool.variant.name} was ready within {waited_s:g} s{why}. Try again."
+    copies = pool.variant.copies
+    of = f"instance of production variant {pool.variant.name}"
+    what = of if copies is None else f"copy of inference component {copies.component}"
+    detail = f"No {what} was ready within {waited_s:g} s{why}. Try again."
     return RuntimeFault(Situation.NOT_READY, detail=detail, steps=dict(passage.steps))

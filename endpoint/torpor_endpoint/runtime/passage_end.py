@@ -147,10 +147,11 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
-    head = head_of(answer)
+    head, copies = head_of(answer), route.pool.variant.copies
     if head.attributes:
         check_attributes(head.copied, passage.place)
-    return InvokeAnswer(answer.status, [*head.copied, (VARIANT, route.variant.encode())], answer.chunks)
+    production = route.variant if copies is None else copies.placed_on
+    return InvokeAnswer(answer.status, [*head.copied, (VARIANT, production.encode())], answer.chunks)
 
 
 def _refusal(passage: Passage, fault: RuntimeFault) -> InvokeAnswer:

@@ -235,7 +235,9 @@ class _OutgoingStream:
         if (content_type := answer.header(b"content-type")) is not None:
             headers.append((STREAM_CONTENT_TYPE, content_type))
         headers.append((b"content-type", CONTENT_TYPE))
-        headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
+        copies = route.pool.variant.copies
+        production = route.variant if copies is None else copies.placed_on
+        headers.append((b"x-amzn-invoked-production-variant", production.encode()))
         headers.append((b"x-amzn-requestid", self.passage.request_id.encode()))
         headers.append((b"server-timing", server_timing(self.passage.steps)))
         return headers

@@ -41,6 +41,18 @@ def test_groups_are_shown_with_their_size_and_time(log_files: LogsOverFolder, bo
     assert [len(page["logGroups"]) for page in pages] == [2, 1]
 
 
+def test_an_inference_component_has_a_group_of_its_own(log_files: LogsOverFolder, boto: Any) -> None:
+    group = "/aws/sagemaker/InferenceComponents/houses"
+    log_files.say("a\n", NOON_MS)
+    log_files.say("b\n", NOON_MS, group=group)
+    shown = boto.describe_log_groups(logGroupNamePrefix="/aws/sagemaker/Inf")["logGroups"]
+    assert [one["logGroupName"] for one in shown] == [group]
+    assert len(boto.describe_log_groups(logGroupNamePrefix="/aws/sagemaker")["logGroups"]) == 2
+    assert names(boto.describe_log_streams(logGroupName=group)) == [STREAM]
+    events = boto.get_log_events(logGroupName=group, logStreamName=STREAM, startFromHead=True)["events"]
+    assert [event["message"] for event in events] == ["b"]
+
+
 def test_streams_by_name_by_time_and_by_page(log_files: LogsOverFolder, boto: Any) -> None:
     for second, stream in enumerate(("V/i-3", "V/i-1", "W/i-2")):
         log_files.say("a\n", NOON_MS + 1000 * second, stream)

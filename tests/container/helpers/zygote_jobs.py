@@ -31,6 +31,12 @@ def tell_what_it_was_started_with(arguments: Arguments, descriptors: list[int]) 
     return 0
 
 
+def processors(arguments: Arguments, descriptors: list[int]) -> int:
+    """Writes the processors that it may run on, as a process that it starts sees them."""
+    code = "import os; print(','.join(map(str, sorted(os.sched_getaffinity(0)))))"
+    return subprocess.run([sys.executable, "-c", code], check=True).returncode
+
+
 def leave(arguments: Arguments, descriptors: list[int]) -> int:
     """Ends in one of the ways in which a process ends."""
     how = arguments["how"]

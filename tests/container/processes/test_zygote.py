@@ -19,6 +19,8 @@ from tests.container.helpers.lingering_child import lingering, told
 from tests.helpers.processes import gone
 from tests.helpers.waiting import soon
 from tests.helpers.zygotes import LIGHT, zygote
+from torpor_container.processes import process_tree as cores
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Job, OwnedZygote, ZygoteClient
 
 HELPERS = Path(__file__).parents[1] / "helpers"
@@ -337,3 +339,22 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-c", program], timeout=30.0).returncode == code
+
+
+def test_a_child_with_bounded_cores_keeps_to_them_and_so_does_what_it_forks_and_starts(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, said = str(min(os.sched_getaffinity(0))), ground.folder / "processors"
+    monkeypatch.setenv(cores.PROCESSORS, one)
+
+    async def story() -> None:
+        bounded = Job("zygote_jobs:processors", environment={cores.PROCESSORS: one}, log=said)
+        assert await (await ground.parent.fork(bounded)).wait() == 0
+        for guarded in (False, True):  # an instance's own scripts and trials
+            job = Job("zygote_jobs:processors", guarded=guarded, log=said)
+            assert await (await ZygoteAccess(str(ground.path)).fork(job)).wait() == 0
+        assert await (await ground.parent.fork(Job("zygote_jobs:processors", log=said))).wait() == 0
+
+    run(story())
+    every = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    assert said.read_text().split() == [one, one, one, every]

@@ -7,8 +7,8 @@ import pytest
 
 from torpor_container.processes.inherited_variables import OF_AWS
 from torpor_container.settings import DEFAULTS, Settings
-from torpor_endpoint.core.resource_records import Container, Serverless, Variant
-from torpor_endpoint.host import Slot
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, Serverless, Variant
+from torpor_endpoint.host import Resources, Slot
 from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 
@@ -124,3 +124,28 @@ def test_an_environment_may_widen_the_network_unless_isolation_is_required(
     variant = Variant("v", "m", (container,), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), replace(around, script_network="endpoint"))
     assert Settings.read(spec.environment).script_network == network
+
+
+@pytest.mark.parametrize(
+    ("copies", "own", "memory_mib", "threads", "cores"),
+    [
+        (CopyNeeds("c", "v", 1024), {}, "1024", "2", ""),
+        (CopyNeeds("c", "v", 1024, 2048), {}, "2048", "2", ""),
+        (CopyNeeds("c", "v", 1024, cores=0.5), {}, "1024", "1", "0.5"),
+        (CopyNeeds("c", "v", 1024, cores=1.5), {"TORPOR_VCPU": "1"}, "1024", "1", "1.5"),
+        (CopyNeeds("c", "v", 1024, cores=1.0), {"TORPOR_VCPU": "16", "TORPOR_MEMORY_MIB": "9999"}, "1024", "1", "1"),
+        (CopyNeeds("c", "v", 1024), {"TORPOR_MEMORY_MIB": "512"}, "512", "2", ""),
+    ],
+)
+def test_a_copy_of_a_component_has_its_own_bounds_whatever_its_environment_asks_for(
+    tmp_path: Path, copies: CopyNeeds, own: dict[str, str], memory_mib: str, threads: str, cores: str
+) -> None:
+    around = Surroundings("http://here", "eu-west-1", tmp_path / "endpoints", "", False)
+    container = Container("torpor", "s3://bucket/m", environment=own)
+    variant = Variant("component.c", "m", (container,), instance_type="ml.m5.large", copies=copies)
+    spec = launch_spec(variant, Slot("shop", "component.c", 0), around)
+    found = spec.environment
+    assert (found["TORPOR_MEMORY_MIB"], found["TORPOR_VCPU"]) == (memory_mib, threads)
+    assert found.get("TORPOR_CORES", "") == cores
+    assert spec.resources == Resources(copies.cores or 2, copies.bound_mib, 0)
+    assert spec.logs == tmp_path / "components" / "c" / "v"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, Serverless, Variant
 from torpor_endpoint.in_service.served_endpoints import machine_digest, same_machine
 
 SHOP = Variant("v", "m", (Container("torpor", "s3://b/m"),), instance_type="ml.m5.large")
@@ -20,6 +20,7 @@ OTHERS = [
     (replace(SHOP, containers=(replace(CONTAINER, environment={"A": "1"}),)), False),
     (replace(SHOP, containers=(replace(CONTAINER, role="arn:aws:iam::123456789012:role/r"),)), False),
     (replace(SHOP, containers=(replace(CONTAINER, multi_model=True),)), False),
+    (replace(SHOP, copies=CopyNeeds("c", "v", 1024)), False),
 ]
 
 
@@ -27,6 +28,14 @@ OTHERS = [
 def test_a_digest_is_that_of_another_variant_of_the_same_machine_alone(other: Variant, same: bool) -> None:
     assert same_machine(SHOP, other) is same
     assert (machine_digest(SHOP, KEY) == machine_digest(other, KEY)) is same
+
+
+def test_a_copy_with_other_bounds_is_another_machine_and_one_set_aside_for_it_is_not() -> None:
+    copies = CopyNeeds("c", "v", 1024, 2048)
+    shop = replace(SHOP, copies=copies)
+    assert not same_machine(shop, replace(SHOP, copies=replace(copies, memory_max_mib=4096)))
+    assert not same_machine(shop, replace(SHOP, copies=replace(copies, cores=1.0)))
+    assert same_machine(shop, replace(SHOP, copies=replace(copies, memory_mib=512, binpack=True)))
 
 
 def test_a_digest_stays_the_same_in_later_releases() -> None:

@@ -26,6 +26,7 @@ PLACE = ErrorPlace("Houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {
     "detail": "why",
     "variant": "A",
+    "component": "C",
     "variants": "A, B",
     "limit": 1,
     "held": 2,

@@ -49,7 +49,7 @@ def model_error(situation: str, status: int, original: str, target: str = "good.
 
 ARN = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/houses"
 MISSING_OBJECT = "Failed to download model data (bucket: houses, key: models/none.tar.gz). Please ensure that there is "
-NO_COMPONENT = "Endpoint Houses takes no InferenceComponentName"
+NO_COMPONENT = "Inference Component Name header is not allowed for endpoints to which you dont plan"
 NO_HOST = "Endpoint Houses takes no TargetContainerHostname"
 
 ROWS = (

@@ -1,6 +1,7 @@
 """Maps log groups to folders, and log streams to files.
 
-All groups below `ENDPOINTS`, and those of the training and the transform jobs, are Torpor's. The others are moto's.
+All groups below `ENDPOINTS` and `COMPONENTS`, and those of the training and the transform jobs, are Torpor's. The
+others are moto's.
 """
 
 import re
@@ -13,17 +14,18 @@ from torpor_account.core.access.rights.right_rows import log_group_name
 from torpor_account.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"
+COMPONENTS = "/aws/sagemaker/InferenceComponents/"
 TRAINING = "/aws/sagemaker/TrainingJobs"
 TRANSFORM = "/aws/sagemaker/TransformJobs"
 
 NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
-GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}|{TRANSFORM}")
+GROUP = re.compile(rf"(?:({ENDPOINTS})|({COMPONENTS}))({NAME})|{TRAINING}|{TRANSFORM}")
 STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
 """A variant's or a job's instance, or one container of several of an instance."""
 
 
 def is_ours(name: str) -> bool:
-    return name.startswith(ENDPOINTS) or name in (TRAINING, TRANSFORM)
+    return name.startswith((ENDPOINTS, COMPONENTS)) or name in (TRAINING, TRANSFORM)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,11 @@ class LogGroup:
 
 @dataclass(frozen=True)
 class Groups:
-    """All groups. `endpoints` has a folder for each endpoint, with one for each variant; the others one per job."""
+    """All groups. `endpoints` has a folder for each endpoint, and `components` for each inference component, with one
+    for each variant; the others have one per job."""
 
     endpoints: Path
+    components: Path
     training: Path
     transform: Path
 
@@ -67,8 +71,8 @@ class Groups:
         found = GROUP.fullmatch(name)
         if found is None:  # no endpoint can have this name
             raise errors.NO_GROUP()
-        if found[1]:
-            return LogGroup(name, self.endpoints / found[1])
+        if found[3]:
+            return LogGroup(name, (self.endpoints if found[1] else self.components) / found[3])
         return LogGroup(name, self.training if name == TRAINING else self.transform)
 
     def find(self, identifier: str) -> LogGroup:
@@ -80,9 +84,10 @@ class Groups:
 
     def all(self) -> Iterator[LogGroup]:
         """All groups, in order of name."""
-        for folder in sorted(self.endpoints.glob("*")):
-            if folder.is_dir():
-                yield LogGroup(f"{ENDPOINTS}{folder.name}", folder)
+        for prefix, parent in ((ENDPOINTS, self.endpoints), (COMPONENTS, self.components)):
+            for folder in sorted(parent.glob("*")):
+                if folder.is_dir():
+                    yield LogGroup(f"{prefix}{folder.name}", folder)
         for name, folder in ((TRAINING, self.training), (TRANSFORM, self.transform)):
             if folder.is_dir():
                 yield LogGroup(name, folder)

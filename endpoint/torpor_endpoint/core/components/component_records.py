@@ -33,7 +33,7 @@ class CopyResources:
     """ComputeResourceRequirements: what each copy has to itself."""
 
     min_memory_mib: int
-    max_memory_mib: int | None = None  # the bound of its memory; None: the instance's
+    max_memory_mib: int | None = None  # the bound of its memory; None: the memory that is set aside
     cores: float = 0.0  # of a processor; 0: none are set aside
     accelerators: float = 0.0
 

@@ -83,6 +83,9 @@ KEPT_VERSIONS = 10_000
 
 
 def _variant(pool: InstancePool) -> RoutedVariant:
+    """Instances for inference components take no requests themselves: the copies on them do."""
+    if pool.variant.for_components:
+        return RoutedVariant(pool.variant, pool.size, None, {})
     ready = sorted(pool.ready, key=lambda one: one.slot)
     instances = {one.id: tuple(container.launched for container in one.containers) for one in ready}
     return RoutedVariant(pool.variant, pool.size, pool.trouble, instances)

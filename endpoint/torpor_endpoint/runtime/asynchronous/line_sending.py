@@ -91,12 +91,15 @@ class LineSending:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def pool(self) -> tuple[ServedEndpoint, VariantPool] | None:
-        """The variant's instances; those of another variant if an update has removed it."""
+        """The variant's instances; those of another variant if an update has removed it. The requests of an inference
+        component wait for that component alone."""
         live = self._desk.roster.get(self._endpoint)
         if live is None or not live.production:
             return None
-        pool = live.production.get(self._variant) or next(iter(live.production.values()))
-        return None if pool.closed else (live, pool)
+        pool = live.pools.get(self._variant)
+        if pool is None and not live.takes_components:
+            pool = next(iter(live.production.values()))
+        return None if pool is None or pool.closed else (live, pool)
 
     @property
     def under_way(self) -> bool:

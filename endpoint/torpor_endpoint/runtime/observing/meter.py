@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import Series
+from torpor_endpoint.core.components.component_variants import component_of
 
 MICROSECONDS = 1e6
 PROVISIONED = (
@@ -86,10 +87,22 @@ class RequestSeries:
         self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
 
 
-class VariantMeter:
-    """The series of one variant."""
+class ComponentMeter:
+    """The series that an inference component has beside those of the variant that it is on."""
 
-    def __init__(self, registry: MetricRegistry, endpoint: str, variant: str) -> None:
+    def __init__(self, registry: MetricRegistry, component: str) -> None:
+        def bound(metric: metrics.Metric) -> Series:
+            return registry.series(metrics.OF_COMPONENT[metric], {"InferenceComponentName": component})
+
+        self.requests = RequestSeries(bound)
+        self.no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
+
+
+class VariantMeter:
+    """The series of one variant; with `component`, of an inference component on it."""
+
+    def __init__(self, registry: MetricRegistry, endpoint: str, variant: str, component: str | None = None) -> None:
+        self._component = None if component is None else ComponentMeter(registry, component)
         dimensions = {"EndpointName": endpoint, "VariantName": variant}
 
         def bound(metric: metrics.Metric) -> Series:
@@ -110,6 +123,8 @@ class VariantMeter:
     def add(self, samples: AlikeRequests, at_s: float) -> None:
         """Add requests of one minute."""
         self._requests.add(samples, at_s)
+        if self._component is not None:
+            self._component.requests.add(samples, at_s)
         if samples.deployed_by:
             self._of_deployment(samples.deployed_by).add(samples, at_s)
         if samples.hit is not None:
@@ -151,6 +166,8 @@ class VariantMeter:
     def add_no_capacity(self, at_s: float) -> None:
         """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
+        if self._component is not None:
+            self._component.no_capacity.add(1, at_s)
 
     def add_dropped(self, at_s: float) -> None:
         """Add one copy of a request that reached no model of this shadow variant."""
@@ -212,17 +229,25 @@ class StreamMeter:
 
 
 class Meters:
-    """Holds one meter for each variant, made at its first sample. Points in time are epoch seconds."""
+    """Holds one meter for each variant, made at its first sample. Points in time are epoch seconds.
 
-    def __init__(self, registry: MetricRegistry) -> None:
+    `placed_on` says on which production variant of an endpoint an inference component's copies are; None if it has
+    none."""
+
+    def __init__(
+        self, registry: MetricRegistry, placed_on: Callable[[str, str], str | None] = lambda endpoint, component: None
+    ) -> None:
         self._registry = registry
+        self._placed_on = placed_on
         self._meters: dict[tuple[str, str], VariantMeter] = {}
 
     def of(self, endpoint: str, variant: str) -> VariantMeter:
         """The meter of the variant."""
         meter = self._meters.get((endpoint, variant))
         if meter is None:
-            meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
+            component = component_of(variant)
+            production = variant if component is None else self._placed_on(endpoint, component) or variant
+            meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, production, component)
         return meter
 
     def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
@@ -249,7 +274,7 @@ class Meters:
         """Add records of data capture that are in S3, or that are lost."""
         self.of(endpoint, variant).add_captured(records, delivered, self._registry.clock())
 
-    def forget(self, endpoint: str) -> None:
-        """Drop the meters of an endpoint that was deleted."""
-        for key in [key for key in self._meters if key[0] == endpoint]:
+    def forget(self, endpoint: str, variant: str | None = None) -> None:
+        """Drop the meters of an endpoint that was deleted, or of one variant."""
+        for key in [key for key in self._meters if key[0] == endpoint and variant in (None, key[1])]:
             del self._meters[key]

@@ -16,6 +16,7 @@ from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
 FAULT = wire.FAULT.lower().encode()
+NO_CAPACITY = (Situation.NO_CAPACITY, Situation.COMPONENT_NO_CAPACITY)
 REFUSED = {fault.value.encode() for fault in FAULTS}
 """The faults of an instance that are the platform's own answer: such a request never reached a model."""
 
@@ -50,7 +51,7 @@ class MetricsObserver:
         if route is None or outcome is None:
             return
         samples = _samples(request, route, outcome) if isinstance(outcome, Served) else _broken(request, route, outcome)
-        if isinstance(outcome, RuntimeFault) and outcome.situation is Situation.NO_CAPACITY:
+        if isinstance(outcome, RuntimeFault) and outcome.situation in NO_CAPACITY:
             self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))

@@ -7,8 +7,9 @@ OPERATIONS: Final = ("InvokeEndpoint", "InvokeEndpointAsync", "InvokeEndpointWit
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "InvokeEndpoint": "Each answer has `Server-Timing`. At zero instances, Torpor holds a request and serves it. AWS fails "
-    "the request unless the variant is serverless, and so does `--aws-strict`. Refuses InferenceComponentName "
-    "and EnableExplanations. Requests of one SessionId reach the instance whose model began the "
+    "the request unless the variant is serverless, and so does `--aws-strict`. Refuses EnableExplanations. "
+    "The TargetModel of a component whose container is multi-model is not on AWS. Where an inference component has no copy, a request starts "
+    "one and waits for it, unless `--aws-strict` refuses it as AWS does. Requests of one SessionId reach the instance whose model began the "
     "session while that instance is there, and others by a TargetModel's own rules; the endpoint remembers 16,384 sessions of a "
     "variant and forgets them when it ends. A PrefixAwareId reaches the container and chooses no instance. A TargetModel may have "
     "letters beyond US-ASCII. Custom attributes that a container answers beyond AWS's limits are a ModelError. A shadow variant gets "

@@ -1,0 +1,51 @@
+"""What runs the copies of an inference component: a variant of its own, whose instances they are.
+
+The name of such a variant begins with a word and a dot, which no production variant's name has.
+"""
+
+from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentSpecification, PlacementStrategy
+from torpor_endpoint.core.resource_records import CopyNeeds, Variant
+
+PREFIX = "component."
+
+
+def copies_name(component: str) -> str:
+    """The name of the variant whose instances are the component's copies."""
+    return f"{PREFIX}{component}"
+
+
+def component_of(variant: str) -> str | None:
+    """The component whose copies are the instances of the variant of this name; None for a production variant."""
+    return variant.removeprefix(PREFIX) if variant.startswith(PREFIX) else None
+
+
+def copies_variant(
+    component: ComponentRecord, specification: ComponentSpecification, capacity: Variant, count: int, *, wakes: bool
+) -> Variant:
+    """The variant of so many copies of this specification on instances of `capacity`. `wakes`: where there are none, a
+    request starts one, which leaves by its keep-alive."""
+    resources = specification.resources
+    assert resources is not None, "an adapter has no copies of its own"
+    asleep = wakes and not count
+    return Variant(
+        name=copies_name(component.name),
+        model_name=specification.model_name or "",
+        containers=specification.containers,
+        instance_type=capacity.instance_type,
+        instance_count=count,
+        instances_min=0 if asleep else None,
+        instances_max=1 if asleep else None,
+        startup_timeout_s=specification.startup_timeout_s,
+        capture=capacity.capture,
+        asynchronous=capacity.asynchronous,
+        deployed_by=capacity.deployed_by,
+        copies=CopyNeeds(
+            component=component.name,
+            placed_on=capacity.name,
+            memory_mib=resources.min_memory_mib,
+            memory_max_mib=resources.max_memory_mib,
+            cores=resources.cores,
+            accelerators=resources.accelerators,
+            binpack=specification.strategy is PlacementStrategy.BINPACK,
+        ),
+    )

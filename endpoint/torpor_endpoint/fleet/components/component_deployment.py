@@ -1,0 +1,151 @@
+"""Deploys the inference components of one endpoint: starts copies, swaps a new specification's in, drains the old."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from weakref import WeakValueDictionary
+
+from torpor_account.log_lines import about
+from torpor_account.outer_edge import outer_edge
+from torpor_container.settings import BadSetting
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.scaling import size_range
+from torpor_endpoint.fleet.components.component_pool import ComponentPool
+from torpor_endpoint.fleet.components.copy_places import CopyPlaces
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.in_service.served_endpoints import same_machine
+
+log = logging.getLogger(__name__)
+
+UNKNOWN_IMAGE = (
+    "The image {image} of inference component {component} is not one that this endpoint can run: nothing is pulled "
+    "from a registry. Use `torpor` or an AWS XGBoost or scikit-learn image, or give a file with --images."
+)
+BAD_SETTING = "The Environment of inference component {component} cannot be read: {error}"
+NO_COPY = "A copy of inference component {component} did not become ready: {reason}"
+GONE = "The endpoint of inference component {component} is being deleted."
+
+
+class ComponentFailed(Exception):
+    """A component cannot have its copies. The message is its FailureReason."""
+
+
+class ComponentDeployment:
+    """The components of one endpoint. `resizing` is called before the number of its instances changes."""
+
+    def __init__(
+        self, live: FleetEndpoint, factory: InstanceFactory, resizing: Callable[[], None] = lambda: None
+    ) -> None:
+        self.live = live
+        self._factory = factory
+        self._resizing = resizing
+        self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
+        self._places: dict[str, CopyPlaces] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def places(self) -> list[CopyPlaces]:
+        """The places of each production variant that has had copies, or may have."""
+        for name, pool in self.live.production.items():
+            if pool.variant.for_components:
+                self._places_on(name)
+        return list(self._places.values())
+
+    async def become(self, variant: Variant) -> None:
+        """Have the copies of this variant. Raises ComponentFailed, and then those before go on serving."""
+        if fault := await self._factory.fault(variant, self.live.arn):
+            raise ComponentFailed(fault)
+        present = self.live.pools.get(variant.name)
+        pool = self._pool_for(variant)
+        before, after, why = pool.size, variant.instance_count, "updated" if present is pool else "deployed"
+        with ExitStack() as unfinished:
+            unfinished.callback(self._undo, pool, before, present is not pool)
+            pool.at_least = after
+            pool.scale(max(before, after), why)
+            await _all_ready(pool, after)
+            unfinished.pop_all()
+        pool.at_least = 0
+        pool.become(variant)
+        sleeps = size_range(variant, pool.settings.concurrency) is not None
+        if not (sleeps and pool.traffic.in_flight):  # a request may have woken it meanwhile
+            pool.scale(after, why)
+        self._serve({**self.live.pools, variant.name: pool})
+        if present is not None and present is not pool:
+            self._dismiss(present, "it was replaced by an update")
+
+    def start(self, variant: Variant) -> None:
+        """Serve the copies of this variant after a restart: those that run already are adopted if they are the same,
+        and the others start. Raises ComponentFailed if none can be served."""
+        pool = self._pool_for(variant)
+        self._serve({**self.live.pools, variant.name: pool})
+        running = self._factory.running(self.live.name, variant)
+        pool.adopt([number for number, same in running.items() if same])
+        pool.end([number for number, same in running.items() if not same], "it was of another configuration")
+        if variant.instance_count:
+            pool.scale(variant.instance_count, "the endpoint started")
+
+    async def drop(self, variant: str, why: str) -> None:
+        """Drain and stop the copies of this variant, and forget them."""
+        pool = self.live.pools.get(variant)
+        if pool is not None:
+            self._serve({name: one for name, one in self.live.pools.items() if one is not pool})
+            await pool.close(why)
+        await asyncio.gather(*self._closing)
+        await self._factory.vacated(self.live.name, variant)
+
+    def _places_on(self, variant: str) -> CopyPlaces:
+        if variant not in self._places:
+            self._places[variant] = CopyPlaces(self.live, variant, self._resizing)
+        return self._places[variant]
+
+    def _pool_for(self, variant: Variant) -> ComponentPool:
+        """The present copies if they can serve this variant, or none yet. Raises ComponentFailed."""
+        present, copies = self.live.pools.get(variant.name), variant.copies
+        assert copies is not None, "it stands for a component"
+        if isinstance(present, ComponentPool) and same_machine(present.variant, variant):
+            return present
+        for container in variant.containers:
+            if self._factory.images.find(container.image) is None:
+                raise ComponentFailed(UNKNOWN_IMAGE.format(image=container.image, component=copies.component))
+        numbers = self._numbers.setdefault(variant.name, SlotNumbers())
+        places = self._places_on(copies.placed_on)
+        try:
+            return ComponentPool(self.live.name, variant, self._factory, numbers, places)
+        except BadSetting as error:
+            raise ComponentFailed(BAD_SETTING.format(component=copies.component, error=error)) from error
+
+    def _serve(self, pools: dict[str, InstancePool]) -> None:
+        self._factory.updating()
+        self.live.serve(pools)
+        self._factory.changed()
+
+    def _undo(self, pool: InstancePool, before: int, fresh: bool) -> None:
+        pool.at_least = 0
+        pool.scale(before, "the update failed")
+        if fresh:
+            self._dismiss(pool, "its deployment failed")
+
+    def _dismiss(self, pool: InstancePool, why: str) -> None:
+        """Close a pool while the endpoint goes on."""
+        closing = asyncio.create_task(self._closed(pool, why))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def _closed(self, pool: InstancePool, why: str) -> None:
+        with outer_edge(log, "copies of %s may stay", pool.variant.name, fields=about(endpoint=pool.endpoint)):
+            await pool.close(why)
+
+
+async def _all_ready(pool: ComponentPool, size: int) -> None:
+    """Returns once so many copies are ready. Raises ComponentFailed."""
+    component = pool.copies.component
+    await pool.until(lambda: len(pool.ready) >= size or pool.hopeless or pool.closed)
+    if len(pool.ready) >= size:
+        return
+    if pool.trouble is None:
+        raise ComponentFailed(GONE.format(component=component))
+    reason = pool.trouble.reason
+    raise ComponentFailed(reason if pool.size < size else NO_COPY.format(component=component, reason=reason)[:1024])

@@ -1,0 +1,81 @@
+"""Gives instances with bounded cores their part of this machine: processors to run on, and a share of their time.
+
+Processors bound an instance to whole ones, on every machine. A control group bounds it to a part of one as well, where
+the endpoint may make such groups (cgroups(7), version 2 or 1).
+"""
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+from torpor_container.processes.process_tree import GROUP, PROCESSORS
+
+CORES: Final = "TORPOR_CORES"
+"""The variable of a launch that bounds its cores. The host reads it, and the instance does not."""
+PERIOD_US: Final = 100_000
+GROUPS: Final = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class ProcessorGroup:
+    """A control group that bounds processor time, below the one that this process is in."""
+
+    folder: Path
+
+    @classmethod
+    def made(cls, cores: float, groups: Path = GROUPS) -> "ProcessorGroup | None":
+        """A new group with so many cores; None where this process may make none."""
+        quota_us, name = max(1000, round(cores * PERIOD_US)), f"torpor-{os.getpid()}-{secrets.token_hex(4)}"
+        written = (
+            (groups, {"cpu.max": f"{quota_us} {PERIOD_US}"}),
+            (groups / "cpu", {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(quota_us)}),
+        )
+        for parent, values in written:
+            group = cls(parent / name)
+            with suppress(OSError):
+                group.folder.mkdir()
+                for file, value in values.items():
+                    (group.folder / file).write_text(value)
+                return group
+            group.remove()
+        return None
+
+    def remove(self) -> None:
+        """Remove the group. One that still has a process stays."""
+        with suppress(OSError):
+            self.folder.rmdir()
+
+
+class ProcessorShares:
+    """The processors of this machine, and which instances with bounded cores run on them."""
+
+    def __init__(self, numbers: Collection[int] | None = None, groups: Path = GROUPS) -> None:
+        self._numbers = sorted(os.sched_getaffinity(0) if numbers is None else numbers)
+        self._groups = groups
+        self._used: Counter[int] = Counter()
+        self._given: dict[str, tuple[list[int], ProcessorGroup | None]] = {}
+
+    def bounds(self, instance: str, cores: float) -> dict[str, str]:
+        """The variables that confine this instance: to the processors with the fewest others, and to their time."""
+        whole = ceil(cores)
+        chosen = sorted(self._numbers, key=lambda number: (self._used[number], number))[:whole]
+        if whole >= len(self._numbers):
+            chosen = []
+        group = ProcessorGroup.made(cores, self._groups)
+        self._given[instance] = chosen, group
+        self._used.update(chosen)
+        bounds = {PROCESSORS: ",".join(map(str, sorted(chosen)))} if chosen else {}
+        return bounds if group is None else {**bounds, GROUP: str(group.folder)}
+
+    def free(self, instance: str) -> None:
+        """The instance has ended."""
+        chosen, group = self._given.pop(instance, ([], None))
+        self._used.subtract(chosen)
+        if group is not None:
+            group.remove()

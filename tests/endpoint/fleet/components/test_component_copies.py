@@ -1,0 +1,205 @@
+"""Copies of inference components: placed where there is room, on instances that come and go with them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
+from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
+from torpor_endpoint.fleet.components.component_pool import NO_ROOM
+from torpor_endpoint.fleet.components.copy_places import IDLE_S
+from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.host import LaunchSpec
+
+FIXED = Variant("v", "", (), instance_type="ml.m5.large", instance_count=1)  # 2 vCPUs, 8 GiB
+MANAGED = replace(FIXED, instances_min=0, instances_max=2)
+
+
+def component(name: str, copies: int, memory_mib: int = 3000, *, image: str = "torpor", cores: float = 0.0) -> Variant:
+    needs = CopyNeeds(name, "v", memory_mib, cores=cores)
+    variant = Variant(
+        f"component.{name}",
+        "m",
+        (Container(image),),
+        instance_type="ml.m5.large",
+        instance_count=copies,
+        startup_timeout_s=20.0,
+        copies=needs,
+    )
+    return variant if copies else replace(variant, instances_min=0, instances_max=1)
+
+
+class Shop:
+    """An endpoint for components, on a fake host."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.lives: dict[str, InstanceLife] = {}
+        self.resized = 0
+        self.live = FleetEndpoint("shop", "arn")
+        self.roster = FleetRoster()
+        self.roster.serve(self.live)
+        self.clock = asyncio.get_running_loop().time
+        factory = InstanceFactory(
+            host,
+            lambda variant, slot: LaunchSpec(slot),
+            time.time,
+            lived=lambda life: self.lives.update({life.instance: life}),
+        )
+        self.variants = Deployment(self.live, factory)
+        self.components = ComponentDeployment(self.live, factory, self._resizing)
+        self.sizer = Sizer(self.roster, self.clock)
+
+    def _resizing(self) -> None:
+        self.resized += 1
+
+    def copies(self, name: str) -> InstancePool:
+        return self.live.components[name]
+
+    @property
+    def instances(self) -> int:
+        return len(self.live.pools["v"].ready)
+
+    @property
+    def ready(self) -> dict[str, int]:
+        return {name: len(pool.ready) for name, pool in self.live.components.items()}
+
+    async def look(self) -> None:
+        while True:
+            for places in self.components.places:
+                places.look(self.clock())
+            await asyncio.sleep(1.0)
+
+
+@asynccontextmanager
+async def opened(capacity: Variant) -> AsyncIterator[Shop]:
+    with FakeHost() as host:
+        shop = Shop(host)
+        await shop.variants.become((capacity,))
+        beside = [asyncio.create_task(shop.sizer.run()), asyncio.create_task(shop.look())]
+        yield shop
+        for one in beside:
+            one.cancel()
+        await shop.variants.close("the test ends")
+        assert host.living == {}
+        assert all(life.stopped_s is not None for life in shop.lives.values())
+
+
+def test_two_components_share_an_instance_and_a_third_copy_that_does_not_fit_is_refused() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            assert shop.instances == 1
+            await shop.components.become(component("a", 1))
+            await shop.components.become(component("b", 1))
+            assert shop.ready == {"a": 1, "b": 1}
+            with pytest.raises(ComponentFailed, match=NO_ROOM):
+                await shop.components.become(component("c", 1))
+            with pytest.raises(ComponentFailed, match=NO_ROOM):
+                await shop.components.become(component("a", 2))
+            assert shop.ready == {"a": 1, "b": 1}
+            await shop.components.drop("component.b", "deleted")
+            await shop.components.become(component("a", 2))
+            assert (shop.ready, shop.instances) == ({"a": 2}, 1)
+
+    run(story())
+
+
+def test_cores_are_set_aside_as_memory_is() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            await shop.components.become(component("a", 1, 128, cores=1.5))
+            with pytest.raises(ComponentFailed, match=NO_ROOM):
+                await shop.components.become(component("b", 1, 128, cores=1.0))
+            await shop.components.become(component("b", 1, 128, cores=0.5))
+            assert shop.ready == {"a": 1, "b": 1}
+
+    run(story())
+
+
+def test_instances_come_with_the_copies_that_need_them_and_leave_ten_minutes_after_the_last() -> None:
+    async def story() -> None:
+        async with opened(MANAGED) as shop:
+            await shop.components.become(component("a", 4))
+            assert (shop.ready, shop.instances, shop.resized) == ({"a": 4}, 2, 1)
+            with pytest.raises(ComponentFailed, match=NO_ROOM):
+                await shop.components.become(component("a", 5))
+            await shop.components.become(component("a", 0))
+            await asyncio.sleep(IDLE_S - 5.0)
+            assert (shop.ready, shop.instances) == ({"a": 0}, 2)
+            await asyncio.sleep(10.0)
+            assert (shop.instances, shop.live.pools["v"].size) == (0, 0)
+            paid = [life for life in shop.lives.values() if life.size]
+            assert [life.variant for life in paid] == ["v", "v"]  # the copies cost nothing of their own
+
+    run(story(), 2 * 3600.0)
+
+
+def test_a_request_wakes_a_component_without_copies_and_waits_for_one() -> None:
+    async def story() -> None:
+        async with opened(MANAGED) as shop:
+            await shop.components.become(component("a", 0))
+            await asyncio.sleep(IDLE_S + 5.0)
+            assert shop.instances == 0
+            pool = shop.copies("a")
+            pool.wake()
+            await pool.until(lambda: bool(pool.ready))
+            assert (shop.ready, shop.instances) == ({"a": 1}, 1)
+            await asyncio.sleep(1200.0 + 60.0 + IDLE_S + 60.0)  # TORPOR_IDLE_SECONDS, then the instance
+            assert (shop.ready, shop.instances) == ({"a": 0}, 0)
+
+    run(story(), 2 * 3600.0)
+
+
+def test_a_wake_that_finds_no_room_tells_those_who_wait() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            await shop.components.become(component("a", 2))
+            await shop.components.become(component("b", 0))
+            shop.copies("b").wake()
+            assert shop.copies("b").hopeless
+            assert shop.copies("b").trouble is not None
+            assert shop.copies("b").trouble.reason == NO_ROOM  # type: ignore[union-attr]
+
+    run(story())
+
+
+def test_a_new_specification_starts_its_copies_before_the_old_ones_leave() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            await shop.components.become(component("a", 1))
+            (before,) = shop.copies("a").incarnations
+            before.took()
+            changed = component("a", 1)
+            changed = replace(changed, containers=(Container("torpor", environment={"A": "1"}),))
+            await shop.components.become(changed)
+            (after,) = shop.copies("a").incarnations
+            assert after.slot.number != before.slot.number
+            assert before.in_flight == 1  # it drains
+            before.answered()
+            await asyncio.sleep(40.0)
+            with pytest.raises(ComponentFailed, match=NO_ROOM):
+                await shop.components.become(component("b", 2))  # one place is free again, and no more
+
+    run(story())
+
+
+def test_an_update_of_the_endpoint_leaves_its_components_alone() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            await shop.components.become(component("a", 1))
+            pool = shop.copies("a")
+            await shop.variants.become((replace(FIXED, instance_count=2),))
+            assert shop.copies("a") is pool
+            assert (shop.instances, shop.ready) == (2, {"a": 1})
+
+    run(story())
