@@ -12,6 +12,7 @@ from torpor_account.aws.wire.asgi import App
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
 from torpor_account.cloudwatch.alarms.alarm_store import Act, Alarms, nothing_to_act
 from torpor_account.core.access.rates import CallRates
+from torpor_account.event_bus import EventBus
 from torpor_account.iam.context import Iam
 from torpor_account.logs.files.group_folders import Groups
 from torpor_account.logs.files.log_marks import LogMarks
@@ -106,6 +107,7 @@ class Account:
         self.registry = MetricRegistry(around.epoch)
         self.long_tail = LongTail(self.number)
         self.topics = Topics(self.long_tail.answer)
+        self.event_bus = EventBus(self.long_tail.answer, partial(self.long_tail.asked, "events"))
         self.alarms = Alarms(self.database, self.tags, around.epoch, alarm_actions(self.topics, around.scaling))
         self.log_marks = LogMarks(around.ahead_s)
         folders = self.folders

@@ -66,6 +66,7 @@ class Chores:
             "data capture": parts.router.capturing.run,
             "async queue": lambda: parts.dispatcher.run(pause_of("async queue")),
             "inference experiments": self._experiments.run,
+            "state events": parts.state_events.run,
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
@@ -94,7 +95,7 @@ class Chores:
                 return self._parts.dispatcher.quiet_s(_period_s(gone_s))
             case "inference experiments":
                 return self._experiments.quiet_s()
-            case "ledger" | "logs" | "metrics" | "heartbeat":
+            case "ledger" | "logs" | "metrics" | "heartbeat" | "state events":
                 return None
             case _:
                 return 0.0

@@ -55,6 +55,7 @@ from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusa
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.deployments.state_events import EndpointStateEvents
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
 from torpor_endpoint.services.training.running.training_work import without_credentials
@@ -88,7 +89,7 @@ class Parts:
         self.account = compose(options, around)
         self.folders = self.account.folders
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
-        self.store = Store(self.account.database, epoch)
+        self.store = Store(self.account.database, epoch, lambda endpoint: self.state_events.changed(endpoint))
         self.role_parts = self._role_parts()
         self.as_role = as_endpoint if self.role_parts is None else self.role_parts.as_role
         if self.role_parts is not None and self.role_parts.apart is not None:
@@ -104,6 +105,7 @@ class Parts:
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
         self.roster = FleetRoster(self.tables.changed)
+        self.state_events = EndpointStateEvents(self.account.event_bus, self.roster)
         self.serving = asyncio.Event()  # set once the roster has every endpoint in service
         registry = self.account.registry
         self.meters = Meters(registry, self.roster.placed_on)
@@ -163,6 +165,7 @@ class Parts:
             self.surroundings.images,
             self.autoscaling.scaled,
             self.dispatcher.introduce,
+            lambda name: self.account.alarms.get(name) is not None,
             None if self.role_parts is None else self.role_parts.model_data,
         )
 

@@ -87,15 +87,21 @@ class LongTail:
         self._ask = ask
         self._has = has
         self._thread = LoneThread("long-tail")
+        self._asked: set[str] = set()
 
     def close(self) -> None:
         """Stop without waiting for a running call."""
         self._thread.shutdown()
 
+    def asked(self, service: str) -> bool:
+        """Whether anybody has called this service. If not, it holds nothing: what moto keeps ends with the process."""
+        return service in self._asked
+
     async def answer(self, service: str, operation: str, request: AwsRequest) -> Response:
         """An `Otherwise`. Raises Unanswered, before moto is called, if moto lacks the operation or is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
+        self._asked.add(service)
         if (service, operation) == ("sqs", "ReceiveMessage"):
             return await polled(partial(self._in_thread, service), request)
         return await self._in_thread(service, operation, request)

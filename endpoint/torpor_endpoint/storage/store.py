@@ -30,12 +30,19 @@ class ComponentCard(NamedTuple):
     variant_name: str
 
 
+def nobody(endpoint: EndpointRecord) -> None:
+    """The default of `told`."""
+
+
 class Store:
     """Any thread may call its methods. `add_*`, `remove_*` and `replace_*` return whether they changed it."""
 
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        """`clock` gives epoch seconds."""
+    def __init__(
+        self, database: Database, clock: Callable[[], float], told: Callable[[EndpointRecord], None] = nobody
+    ) -> None:
+        """`clock` gives epoch seconds. `told` is called with each endpoint that was stored."""
         self._clock = clock
+        self._told = told
         self._database = database
         self.tags = Tags(database)
         self._models = RecordTable(self._database, "models", ModelRecord)
@@ -72,7 +79,10 @@ class Store:
 
     # -- endpoints -----------------------------------------------------------------------------------------------------
     def add_endpoint(self, endpoint: EndpointRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
-        return self._add(self._endpoints, endpoint, tags)
+        added = self._add(self._endpoints, endpoint, tags)
+        if added:
+            self._told(endpoint)
+        return added
 
     def endpoint(self, name: str) -> EndpointRecord | None:
         return self._endpoints.get(name)
@@ -85,10 +95,14 @@ class Store:
 
     def replace_endpoint(self, endpoint: EndpointRecord, *, expected_status: EndpointStatus) -> bool:
         """Store the endpoint with the current time, if the stored one has the expected status and creation time."""
-        return self._endpoints.replace(
-            replace(endpoint, modified_s=self._clock()),
+        stored_now = replace(endpoint, modified_s=self._clock())
+        replaced = self._endpoints.replace(
+            stored_now,
             still=lambda stored: (stored.status, stored.created_s) == (expected_status, endpoint.created_s),
         )
+        if replaced:
+            self._told(stored_now)
+        return replaced
 
     def remove_endpoint(self, name: str) -> bool:
         return self._remove(self._endpoints, name)

@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "demo": "demo:demo",
     "deploy": "deploy:deploy",
     "undeploy": "deploy:undeploy",
+    "rollout": "rollout:rollout",
     "cp": "cp:cp",
     "invoke": "invoke:invoke",
     "ls": "reports.ls:ls",

@@ -85,10 +85,11 @@ def bar(what: str, console: Console | None = None) -> Iterator[Bar]:
 
 
 @contextmanager
-def waiting(what: str, console: Console | None = None) -> Iterator[None]:
-    """A spinner with the time so far, for a wait of unknown length. Without a terminal it shows nothing."""
+def waiting(what: str, console: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """A spinner with the time so far, for a wait of unknown length. Without a terminal it shows nothing. What it yields
+    renames the wait."""
     shown = console or Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(what, total=None)
+        yield lambda renamed: progress.update(task, description=renamed)

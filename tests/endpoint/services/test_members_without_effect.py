@@ -69,4 +69,3 @@ def test_a_listed_member_is_one_of_the_service_model(operation: str) -> None:
 def test_the_members_of_variants_and_configurations_without_effect_are_listed_with_their_paths() -> None:
     known = LISTED["CreateEndpointConfig"]
     assert {"MetricsConfig", "ProductionVariants.RoutingConfig", "DataCaptureConfig.KmsKeyId"} <= known
-    assert "DeploymentConfig" in LISTED["UpdateEndpoint"] & LISTED["CreateEndpoint"]

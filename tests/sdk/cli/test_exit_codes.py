@@ -22,6 +22,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "conformance": (("--url", "https://127.0.0.1:1"), ExitCode.USAGE),
     "deploy": (("s3://a/b/", "--name", "c", *NOWHERE), ExitCode.UNREACHABLE),
     "undeploy": (("a", *NOWHERE), ExitCode.UNREACHABLE),
+    "rollout": (("a", "--to", "b", *NOWHERE), ExitCode.UNREACHABLE),
     "cp": (("nowhere.onnx", "s3://a/b/", *NOWHERE), ExitCode.FAILED),
     "invoke": (("a", "--body", "1", *NOWHERE), ExitCode.UNREACHABLE),
     "async": (("show", "a", *NOWHERE), ExitCode.UNREACHABLE),

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from torpor_account.cloudwatch.alarms.alarm_record import (
@@ -14,6 +14,7 @@ from torpor_account.cloudwatch.alarms.alarm_record import (
     StateChange,
 )
 from torpor_account.cloudwatch.alarms.shapes import actions
+from torpor_account.core.alarms import State
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
 from torpor_account.storage.tag_store import Tags
@@ -48,6 +49,11 @@ class Alarms:
     def all(self) -> tuple[Alarm, ...]:
         """All alarms, in order of name."""
         return self._table.all()
+
+    def going_off(self, names: Iterable[str]) -> list[str]:
+        """Those of these alarms that are in ALARM. One that was deleted, or lacks data, is not."""
+        found = ((name, self._table.get(name)) for name in names)
+        return [name for name, alarm in found if alarm is not None and alarm.standing.state is State.ALARM]
 
     def add(self, alarm: Alarm) -> bool:
         return self._table.add(alarm)

@@ -19,6 +19,10 @@ class Observed(Protocol):
         """Ready instances by variant name. A variant without any may be missing."""
         ...
 
+    def green_counts(self, endpoint_name: str) -> Mapping[str, int]:
+        """The same of the fleet that a rollout brings. Empty without a rollout."""
+        ...
+
 
 def nowhere(arn: str) -> bool:
     """The default of `has_elsewhere`: only resources in the store have tags."""
@@ -32,6 +36,11 @@ def unscaled(endpoint_name: str) -> Collection[str]:
 
 def silent(endpoint_name: str, variants: Collection[Variant]) -> None:
     """The default of `deployed`: there are no topics."""
+
+
+def no_alarm(name: str) -> bool:
+    """The default of `has_alarm`: CloudWatch has no alarm."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -51,4 +60,5 @@ class Control:
     deployed: Callable[[str, Collection[Variant]], None] = (
         silent  # called, from any thread, with the variants that an endpoint is created with or updated to
     )
+    has_alarm: Callable[[str], bool] = no_alarm  # whether CloudWatch has an alarm of this name
     model_data: "ModelDataAccess | None" = None  # what execution roles may read; None where roles are names only

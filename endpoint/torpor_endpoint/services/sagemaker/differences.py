@@ -33,8 +33,6 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
     for operation, suffix in {
         "CreateModel": "Input",
         "CreateEndpointConfig": "Input",
-        "CreateEndpoint": "Input",
-        "UpdateEndpoint": "Input",
         "CreateInferenceExperiment": "Request",
     }.items()
 }

@@ -6,8 +6,11 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms, check_deployment, check_kept
+from torpor_endpoint.services.sagemaker.deployments.policy_reading import rollout_policy
 from torpor_endpoint.services.sagemaker.endpoint_configs import found_endpoint_config, resolved
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
@@ -21,6 +24,9 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
     name, now_s = call.params["EndpointName"], control.clock()
     arn = Resource.ENDPOINT.arn(call, name)
     config = found_endpoint_config(control, call)
+    deployment = call.params.get("DeploymentConfig")
+    if deployment is not None:
+        check_kept(deployment)
     endpoint = EndpointRecord(
         name=name,
         arn=arn,
@@ -29,7 +35,7 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
         status=EndpointStatus.CREATING,
         config_name=config.name,
         variants=resolved(control, call, config.request),
-        deployment=call.params.get("DeploymentConfig"),
+        deployment=deployment,
     )
     if not control.store.add_endpoint(endpoint, first_tags(call)):
         raise errors.EXISTS(noun=Resource.ENDPOINT.noun, arn=arn)
@@ -40,7 +46,10 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
 
 def describe_endpoint(control: Control, call: Call) -> dict[str, Any]:
     endpoint = found_endpoint(control, call)
-    return shapes.endpoint_description(endpoint, control.observed.instance_counts(endpoint.name))
+    observed = control.observed
+    return shapes.endpoint_description(
+        endpoint, observed.instance_counts(endpoint.name), observed.green_counts(endpoint.name)
+    )
 
 
 def list_endpoints(control: Control, call: Call) -> dict[str, Any]:
@@ -60,7 +69,12 @@ def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
         variants = _retained(endpoint.variants, variants, call)
     retained = endpoint.deployment if call.params.get("RetainDeploymentConfig") else None
     deployment = call.params.get("DeploymentConfig", retained)
-    return _update(control, replace(endpoint, deployment=deployment), config.name, _deployed_by(config.name, variants))
+    if deployment is not None:
+        check_deployment(deployment, endpoint.variants, variants, strict=control.strict)
+        check_alarms(deployment, control.has_alarm)
+    rollout = None if deployment is None else Rollout(rollout_policy(deployment))
+    updated = replace(endpoint, deployment=deployment, rollout=rollout)
+    return _update(control, updated, config.name, _deployed_by(config.name, variants))
 
 
 def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict[str, Any]:
@@ -70,7 +84,7 @@ def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict
     desired = {entry["VariantName"]: entry for entry in wire}
     variants = tuple(shapes.rescaled(variant, desired.get(variant.name, {})) for variant in endpoint.variants)
     resized = tuple(entry["VariantName"] for entry in wire if "DesiredInstanceCount" in entry)
-    return _update(control, endpoint, endpoint.config_name, variants, resized)
+    return _update(control, replace(endpoint, rollout=None), endpoint.config_name, variants, resized)
 
 
 def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
@@ -90,7 +104,7 @@ def redeploy(control: Control, endpoint: EndpointRecord, config_name: str, varia
     """Update an endpoint to these variants. Raises ValidationException if they or the endpoint's status forbid it."""
     if not may(endpoint.status, EndpointEvent.UPDATE):
         raise errors.IN_PROGRESS(arn=endpoint.arn)
-    _update(control, endpoint, config_name, _deployed_by(config_name, variants))
+    _update(control, replace(endpoint, rollout=None), config_name, _deployed_by(config_name, variants))
 
 
 def found_endpoint(control: Control, call: Call) -> EndpointRecord:

@@ -13,22 +13,18 @@ from torpor_endpoint.core.resource_records import (
     DataCapture,
     EndpointConfig,
     EndpointRecord,
-    EndpointStatus,
     ModelRecord,
     Serverless,
     Variant,
 )
+from torpor_endpoint.services.sagemaker.deployments.rollout_descriptions import (
+    pending_statuses,
+    production_statuses,
+    started_s,
+)
 
 Wire = Mapping[str, Any]
-
-VARIANT_STATUS = {
-    EndpointStatus.CREATING: "Creating",
-    EndpointStatus.UPDATING: "Updating",
-    EndpointStatus.ROLLING_BACK: "Updating",
-    EndpointStatus.DELETING: "Deleting",
-}
-"""The `VariantStatus` of a changing endpoint."""
-
+NO_COUNTS: Mapping[str, int] = MappingProxyType({})
 
 ASYNC_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -257,9 +253,12 @@ def endpoint_summary(endpoint: EndpointRecord) -> dict[str, Any]:
     }
 
 
-def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> dict[str, Any]:
-    """`ready` counts the ready instances by variant name."""
-    deploying = endpoint.pending_config_name not in (None, endpoint.config_name)
+def endpoint_description(
+    endpoint: EndpointRecord, ready: Mapping[str, int], green: Mapping[str, int] = NO_COUNTS
+) -> dict[str, Any]:
+    """`ready` counts the ready instances by variant name, and `green` those of the fleet that a rollout brings."""
+    other_config = endpoint.pending_config_name not in (None, endpoint.config_name)
+    deploying = other_config or endpoint.rollout is not None
     desired = {v.name: v for v in (not deploying and endpoint.pending_variants) or endpoint.variants}
 
     def summaries(shadow: bool) -> list[dict[str, Any]]:
@@ -275,7 +274,7 @@ def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> 
         "AsyncInferenceConfig": _async_description(endpoint.variants[0].asynchronous),
         "ProductionVariants": summaries(shadow=False),
         "ShadowProductionVariants": summaries(shadow=True),
-        "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
+        "PendingDeploymentSummary": _pending_summary(endpoint, green) if deploying else None,
     }
 
 
@@ -320,7 +319,7 @@ def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, r
         "CurrentWeight": now.weight,
         "DesiredWeight": desired.weight,
         "CurrentInstanceCount": ready,
-        "VariantStatus": _variant_status(endpoint),
+        "VariantStatus": production_statuses(endpoint, now.name),
         "ManagedInstanceScaling": now.request.get("ManagedInstanceScaling"),
         "RoutingConfig": now.request.get("RoutingConfig"),
     }
@@ -332,34 +331,32 @@ def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, r
     return summary
 
 
-def _pending_summary(endpoint: EndpointRecord) -> dict[str, Any]:
+def _pending_summary(endpoint: EndpointRecord, green: Mapping[str, int]) -> dict[str, Any]:
     """ "only returned when the endpoint is creating or updating with a new endpoint configuration" """
     pending = endpoint.pending_variants or ()
+    shown = {shadow: [v for v in pending if v.shadow is shadow] for shadow in (False, True)}
     return {
         "EndpointConfigName": endpoint.pending_config_name,
-        "ProductionVariants": [_pending_variant_summary(endpoint, v) for v in pending if not v.shadow],
-        "ShadowProductionVariants": [_pending_variant_summary(endpoint, v) for v in pending if v.shadow],
-        "StartTime": endpoint.modified_s,
+        "ProductionVariants": [_pending_variant_summary(endpoint, v, green.get(v.name)) for v in shown[False]],
+        "ShadowProductionVariants": [_pending_variant_summary(endpoint, v, green.get(v.name)) for v in shown[True]],
+        "StartTime": started_s(endpoint),
     }
 
 
-def _pending_variant_summary(endpoint: EndpointRecord, pending: Variant) -> dict[str, Any]:
+def _pending_variant_summary(endpoint: EndpointRecord, pending: Variant, ready: int | None) -> dict[str, Any]:
     return {
         "VariantName": pending.name,
         "DeployedImages": _deployed_images(endpoint, pending),
+        "CurrentWeight": pending.weight if endpoint.rollout is not None else None,
         "DesiredWeight": pending.weight,
         "InstanceType": pending.instance_type,
+        "CurrentInstanceCount": None if pending.serverless else ready,
         "DesiredInstanceCount": None if pending.serverless else pending.instance_count,
         "DesiredServerlessConfig": _serverless_config(pending.serverless) if pending.serverless else None,
         "ManagedInstanceScaling": pending.request.get("ManagedInstanceScaling"),
         "RoutingConfig": pending.request.get("RoutingConfig"),
-        "VariantStatus": [{"Status": "Creating", "StartTime": endpoint.modified_s}],
+        "VariantStatus": pending_statuses(endpoint, pending.name),
     }
-
-
-def _variant_status(endpoint: EndpointRecord) -> list[dict[str, Any]]:
-    status = VARIANT_STATUS.get(endpoint.status)
-    return [{"Status": status, "StartTime": endpoint.modified_s}] if status else []
 
 
 def _deployed_images(endpoint: EndpointRecord, variant: Variant) -> list[dict[str, Any]]:

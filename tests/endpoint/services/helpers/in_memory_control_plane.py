@@ -1,31 +1,35 @@
 """SageMaker's control plane over a database in memory; the test plays the controller."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
+from torpor_endpoint.core.resource_records import EndpointRecord
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.service import OPERATIONS
 from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.store import Store, nobody
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 MULTI_MODEL = {"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": "s3://bucket/models"}
 
 
 class InMemoryControlPlane:
-    """A Control whose clock, running instances, scalable targets and changes are plain attributes."""
+    """A Control whose clock, running instances, scalable targets, alarms and changes are plain attributes."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.now_s = 1000.0
         self.ready: dict[str, int] = {}
+        self.green: dict[str, int] = {}
         self.scaled: dict[str, set[str]] = {}
         self.changes: list[str] = []
+        self.alarms: set[str] = set()
+        self.told: Callable[[EndpointRecord], None] = nobody
         self._database = SqliteFile(":memory:", RECORDS)
-        self.store = Store(self._database, lambda: self.now_s)
+        self.store = Store(self._database, lambda: self.now_s, lambda endpoint: self.told(endpoint))
         self.control = Control(
             self.store,
             lambda: self.now_s,
@@ -33,10 +37,14 @@ class InMemoryControlPlane:
             self,
             self.changes.append,
             scaled=lambda endpoint: self.scaled.get(endpoint, ()),
+            has_alarm=self.alarms.__contains__,
         )
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
         return self.ready
+
+    def green_counts(self, endpoint_name: str) -> Mapping[str, int]:
+        return self.green
 
     def close(self) -> None:
         self._database.close()

@@ -345,7 +345,8 @@ def test_a_scalable_target_can_have_another_model_and_other_numbers(control_plan
 def test_a_deployment_config_is_kept_only_when_asked(control_plane: InMemoryControlPlane) -> None:
     control_plane.create()
     control_plane.settle("ep")
-    deployment = {"RollingUpdatePolicy": {"WaitIntervalInSeconds": 1}}
+    routing = {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
+    deployment = {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
     update(control_plane, "ep", DeploymentConfig=deployment)
     control_plane.settle("ep")
     update(control_plane, "ep", RetainDeploymentConfig=True)
