@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.DONE: "The command did what it says.",
     ExitCode.FAILED: "It did not, and one line on standard error says why: an unknown endpoint or model, a file that"
-    " cannot be read, a call that the endpoint or the model answered with an error.",
+    " cannot be read, a call that the endpoint or the model answered with an error, a rollout that was rolled back.",
     ExitCode.USAGE: "The command line is wrong: an unknown command or option, a missing argument, a value that is not"
     " allowed. Nothing was done.",
     ExitCode.UNREACHABLE: "No endpoint of Torpor answers at the URL, or a router does, which answers"

@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
-from torpor_endpoint.core.rollouts.rollout import Phase
+from torpor_endpoint.core.rollouts.rollout import RolloutPhase
 from torpor_endpoint.core.rollouts.variant_statuses import status_of
 
-OLD_FLEET: Final = frozenset({Phase.DELETING, Phase.RESTORING, Phase.RETURNING})
+OLD_FLEET: Final = frozenset({RolloutPhase.DELETING, RolloutPhase.RESTORING, RolloutPhase.RETURNING})
 """The phases whose status is of the old fleet: its instances end, or start again, or get the traffic back."""
 
 PLAIN: Final = {

@@ -9,7 +9,7 @@ from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryCont
 from torpor_account.aws.service_models import service_model
 from torpor_account.aws.validation import violations
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
-from torpor_endpoint.core.rollouts.rollout import FleetSizes, Phase, Rollout
+from torpor_endpoint.core.rollouts.rollout import FleetSizes, Rollout, RolloutPhase
 from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
 
 ANSWER = service_model("sagemaker").operation_model("DescribeEndpoint").output_shape
@@ -54,10 +54,10 @@ def stored(plane: InMemoryControlPlane) -> EndpointRecord:
     return endpoint
 
 
-def shown(plane: InMemoryControlPlane, phase: Phase, *, step: int, since_s: float = 1300.0) -> dict[str, Any]:
+def shown(plane: InMemoryControlPlane, phase: RolloutPhase, *, step: int, since_s: float = 1300.0) -> dict[str, Any]:
     """DescribeEndpoint's answer in a phase, which AWS's model allows."""
     before = stored(plane)
-    going_back = phase in (Phase.RETURNING, Phase.REMOVING)
+    going_back = phase in (RolloutPhase.RETURNING, RolloutPhase.REMOVING)
     status = EndpointStatus.ROLLING_BACK if going_back else EndpointStatus.UPDATING
     rollout = Rollout(POLICY, phase, (FleetSizes("AllTraffic", 4, 4),), step, step, started_s=1200, since_s=since_s)
     moved = replace(before, status=status, rollout=replace(rollout, back=int(going_back), reason="an alarm"))
@@ -92,7 +92,7 @@ def test_an_update_stores_the_policy_of_its_deployment_config(updating: InMemory
 
 def test_the_pending_deployment_has_the_counts_of_the_new_fleet(updating: InMemoryControlPlane) -> None:
     updating.green = {"AllTraffic": 3}
-    answer = shown(updating, Phase.CREATING, step=1)
+    answer = shown(updating, RolloutPhase.CREATING, step=1)
     pending = answer["PendingDeploymentSummary"]
     (new,) = pending["ProductionVariants"]
     assert (pending["EndpointConfigName"], pending["StartTime"]) == ("new", 1200)
@@ -103,23 +103,29 @@ def test_the_pending_deployment_has_the_counts_of_the_new_fleet(updating: InMemo
     assert new[PLACE] == [{"Status": "Creating", "StatusMessage": "Launching 4 instance(s).", "StartTime": 1300.0}]
 
 
+ACTIVATING = "ActivatingTraffic: Activating traffic on {} capacity of {} instance(s)."
 BAKING = "Baking: Baking for {} seconds ({}) with traffic enabled on {} capacity of {} instance(s)."
 
 
 @pytest.mark.parametrize(
     ("phase", "step", "old", "new"),
     [
-        (Phase.ACTIVATING, 1, [], ["ActivatingTraffic: Activating traffic on canary capacity of 1 instance(s)."]),
-        (Phase.BAKING, 1, [], [BAKING.format(600, "WaitIntervalInSeconds", "canary", 1)]),
-        (Phase.ACTIVATING, 2, [], ["ActivatingTraffic: Activating traffic on full capacity of 4 instance(s)."]),
-        (Phase.BAKING, 2, [], [BAKING.format(300, "TerminationWaitInSeconds", "full", 4)]),
-        (Phase.DELETING, 2, ["Deleting: Terminating 4 instance(s)."], []),
-        (Phase.RETURNING, 1, ["ActivatingTraffic: Activating traffic on full capacity of 4 instance(s)."], []),
-        (Phase.REMOVING, 1, [], ["Deleting: Terminating 4 instance(s)."]),
+        (
+            RolloutPhase.ACTIVATING,
+            1,
+            [],
+            [ACTIVATING.format("canary", 1)],
+        ),
+        (RolloutPhase.BAKING, 1, [], [BAKING.format(600, "WaitIntervalInSeconds", "canary", 1)]),
+        (RolloutPhase.ACTIVATING, 2, [], [ACTIVATING.format("full", 4)]),
+        (RolloutPhase.BAKING, 2, [], [BAKING.format(300, "TerminationWaitInSeconds", "full", 4)]),
+        (RolloutPhase.DELETING, 2, ["Deleting: Terminating 4 instance(s)."], []),
+        (RolloutPhase.RETURNING, 1, [ACTIVATING.format("full", 4)], []),
+        (RolloutPhase.REMOVING, 1, [], ["Deleting: Terminating 4 instance(s)."]),
     ],
 )
 def test_each_phase_is_a_status_of_the_fleet_that_it_changes(
-    updating: InMemoryControlPlane, phase: Phase, step: int, old: list[str], new: list[str]
+    updating: InMemoryControlPlane, phase: RolloutPhase, step: int, old: list[str], new: list[str]
 ) -> None:
     assert of_fleets(shown(updating, phase, step=step)) == (old, new)
 
@@ -141,7 +147,7 @@ def test_capacities_change_without_a_rollout(control_plane: InMemoryControlPlane
 
 
 def test_an_endpoint_in_a_rollout_is_neither_deleted_nor_updated(updating: InMemoryControlPlane) -> None:
-    shown(updating, Phase.BAKING, step=1)
+    shown(updating, RolloutPhase.BAKING, step=1)
     for operation, more in (("DeleteEndpoint", {}), ("UpdateEndpoint", {"EndpointConfigName": "new"})):
         assert updating.refusal(operation, EndpointName="ep", **more)[2].startswith(
             "Cannot update in-progress endpoint"

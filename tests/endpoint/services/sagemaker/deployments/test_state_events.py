@@ -15,7 +15,7 @@ from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.event_bus import BusEvent, EventBus, NotPut
 from torpor_account.moto.longtail import LongTail
 from torpor_endpoint.core.lifecycle import EndpointEvent
-from torpor_endpoint.core.rollouts.rollout import FleetSizes, Phase
+from torpor_endpoint.core.rollouts.rollout import FleetSizes, RolloutPhase
 from torpor_endpoint.services.sagemaker.deployments.state_events import EndpointStateEvents, in_capitals
 
 ACCOUNT = "123456789012"
@@ -65,7 +65,7 @@ def test_a_rule_hears_each_status_and_each_stage_of_a_deployment(to_a_queue: Eve
     plane.settle("ep")
     plane.configure("new", production())
     plane("UpdateEndpoint", EndpointName="ep", EndpointConfigName="new", DeploymentConfig=KEPT)
-    for phase in (Phase.CREATING, Phase.BAKING, Phase.BAKING):
+    for phase in (RolloutPhase.CREATING, RolloutPhase.BAKING, RolloutPhase.BAKING):
         at = plane.store.endpoint("ep")
         assert at is not None
         assert at.rollout is not None
