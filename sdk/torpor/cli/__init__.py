@@ -16,7 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "demo": "demo:demo",
     "deploy": "deploy:deploy",
     "undeploy": "deploy:undeploy",
-    "rollout": "rollout:rollout",
+    "rollout": "rolling_out:rollout",
     "cp": "cp:cp",
     "invoke": "invoke:invoke",
     "ls": "reports.ls:ls",

@@ -121,7 +121,7 @@ def _in_range(size: SizeRange, count: int, of: int) -> bool:
 
 # -- times -------------------------------------------------------------------------------------------------------------
 TOO_SHORT = (
-    "MaximumExecutionTimeoutInSeconds is {timeout:g} and must be larger than all waits of the deployment, which take "
+    "MaximumExecutionTimeoutInSeconds is {limit:g} and must be larger than all waits of the deployment, which take "
     "{waits:g} seconds in its {steps} step(s)."
 )
 
@@ -133,7 +133,7 @@ def _check_times(policy: RolloutPolicy, variants: Sequence[Variant]) -> None:
     waits_s = sum(policy.wait_after(step, steps) for step in range(1, steps + 1))
     timeout_s = policy.execution_timeout_s
     if timeout_s is not None and timeout_s <= waits_s:
-        raise errors.INVALID(TOO_SHORT.format(timeout=timeout_s, waits=waits_s, steps=steps))
+        raise errors.INVALID(TOO_SHORT.format(limit=timeout_s, waits=waits_s, steps=steps))
 
 
 # -- the endpoint ------------------------------------------------------------------------------------------------------

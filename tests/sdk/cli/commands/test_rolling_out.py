@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from torpor.cli import app
-from torpor.cli.commands.rollout import failure, followed, planned
+from torpor.cli.commands.rolling_out import failure, followed, planned
 from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.hosting.guarded_rollout import RolloutView, viewed
 
