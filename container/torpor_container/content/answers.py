@@ -26,6 +26,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from decimal import Decimal
 from typing import Any
 
@@ -78,7 +79,12 @@ class Answers:
 
     def choose(self, accept: str) -> str:
         """Raises NotAcceptable."""
-        return choose(accept, tuple(self.encoders))
+        return choose(accept, self.kinds) if accept else self.kinds[0]
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The media types, the default first."""
+        return tuple(self.encoders)
 
     def encode(self, prediction: Any, kind: str) -> bytes:
         """Raises NotAcceptable for a prediction that only other types can carry, PredictionFailed for one that none

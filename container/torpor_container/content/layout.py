@@ -34,8 +34,8 @@ class RowLayout:
     """Whether the model takes a sparse matrix."""
     names: Callable[[], Sequence[str] | None] = _nameless
     """The model's names for its columns, in order; None if it has none."""
-    categories: Callable[[], Any] = _nameless
-    """The `Categories` that the model has learned; None if it takes numbers alone."""
+    categories: Callable[[], Any] | None = None
+    """The `Categories` that the model has learned; None if it takes numbers alone, and so is what it returns."""
 
     def array(self, values: object) -> Rows:
         """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy does, and OutOfRange."""
@@ -47,10 +47,12 @@ class RowLayout:
             self._refuse_infinite(values)
         return rows
 
-    def of_floats(self, cells: object) -> Rows:
+    def of_floats(self, cells: list[float] | Rows) -> Rows:
         """An array of cells that were read as floats. Raises ValueError if a float may be several whole numbers, or is
         infinite, which may have been too large a number in the text."""
         if self.floats:
+            if type(cells) is list and -self.largest <= min(cells) and max(cells) <= self.largest:
+                return np.array(cells, self.dtype)  # NaN, which compares to nothing, may only send cells the other way
             with np.errstate(over="ignore"):
                 rows = np.array(cells, dtype=self.dtype)
             if np.count_nonzero(np.isinf(rows)):
@@ -80,6 +82,11 @@ class RowLayout:
         """Whether cells are floats. numpy takes text for one of these too, and makes large numbers infinite."""
         return bool(np.dtype(self.dtype).kind == "f")
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest finite number that floats of this type can hold."""
+        return float(np.finfo(self.dtype).max)
+
     def _refuse_infinite(self, values: object) -> None:
         """Raise OutOfRange if a number was none before it became a cell of this type."""
         cells = np.array(values, dtype=object).ravel().tolist()
@@ -90,7 +97,8 @@ class RowLayout:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""
         if not self.table or not isinstance(rows, np.ndarray):
             return rows  # a sparse matrix was checked when it was read
-        rows = self.two_dimensional(rows)
+        if rows.ndim != 2 or not rows.size:
+            rows = self.two_dimensional(rows)
         if self.columns is not None and rows.shape[1] != self.columns:
             raise BadInput.of_rows(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
         return rows

@@ -12,7 +12,8 @@ Tell = Callable[[int, list[Header], bytes], None]
 """Takes an answer's status, headers and body, and raises nothing. The server adds what says how long the body is."""
 TakeInline = Callable[[Scope, bytes, Tell], bool]
 """Takes a request with its body, within the callback that read it and with no task. `Tell` is called once, before it
-returns or after; an exception comes before that. False, and nothing is done, for one that must come by ASGI."""
+returns or after; an exception comes before that. False, and nothing is done, for one that must come by ASGI. It leaves
+the scope as it is, which may be other requests' too."""
 
 
 @runtime_checkable

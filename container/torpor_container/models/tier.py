@@ -102,7 +102,7 @@ class Tier:
     def released(self, name: str) -> bool:
         """End one pin. True if no caller uses the model now."""
         idle = self.residency.released(name)
-        if idle:
+        if idle and self._change is not None:
             self.changed()
         return idle
 

@@ -85,7 +85,7 @@ def _numbers(body: bytes, layout: RowLayout) -> Rows:
     if b"_" in text:
         raise ValueError("Python reads 1_000 as a number, CSV does not")
     if b"\n" not in text:
-        return layout.of_floats([list(map(float, text.split(b",")))])
+        return layout.of_floats(list(map(float, text.split(b",")))).reshape(1, -1)
     lines = text.split(b"\n")
     commas = lines[0].count(b",")
     if any(line.count(b",") != commas for line in lines):

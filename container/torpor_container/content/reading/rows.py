@@ -40,7 +40,7 @@ def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
     decoder = _decoder(content_type)
     if not body or body.isspace():
         raise BadInput("the request body is empty")
-    if (categories := layout.categories()) is not None:
+    if layout.categories is not None and (categories := layout.categories()) is not None:
         return _coded(body, content_type, layout, categories)
     return layout.fit(decoder(body, layout))
 

@@ -37,7 +37,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         columns=_columns(estimator),
         absent=0.0,
         names=names_lazily(estimator, _names),
-        categories=lazily(estimator, lightgbm_columns.categories_of) if _is_lightgbm(estimator) else lambda: None,
+        categories=lazily(estimator, lightgbm_columns.categories_of) if _is_lightgbm(estimator) else None,
     )
     taken = _taken(estimator, parts)
     return ServedModel(

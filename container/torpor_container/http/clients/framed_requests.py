@@ -179,15 +179,14 @@ class FramedRequests:
     def _begin(self, frame: Frame) -> None:
         number, _, head, body = frame
         known = self._heads[head]
-        scope = {**known.scope}
         try:
-            if known.take is not None and known.take(scope, body, partial(self._tell, number)):
+            if known.take is not None and known.take(known.scope, body, partial(self._tell, number)):
                 return
         except Exception:  # the outer edge of a request: it is logged, and is no other's
             self.log.exception("Error in ASGI application")
             self._tell(number, 500, [], b"Internal Server Error")
             return
-        task = asyncio.get_running_loop().create_task(self._answer(number, body, scope))
+        task = asyncio.get_running_loop().create_task(self._answer(number, body, {**known.scope}))
         self.answering.add(task)
         task.add_done_callback(self.answering.discard)
 

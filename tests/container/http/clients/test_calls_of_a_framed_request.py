@@ -8,20 +8,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-from tests.endpoint.helpers.model_artifacts import ROW, booster, put
+from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, put
 from tests.helpers.call_windows import Calls, CallWindows
 from tests.helpers.processes import children
 from tests.helpers.waiting import until
 from torpor_container.transport.frames import UPGRADED, FrameReader, encoded, upgrade
 
-HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: a.json\r\n"
+BOOSTER, NETWORK = b"a.json", b"a.onnx"
+HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: %s\r\n"
+SIZES = {"rows": COLUMNS, "said": 1}
 TOGETHER_MAX = 32
-ONE = Calls(143, 79)
-"""What was counted, as is the other. Raise one only with the reason in the changelog."""
-TOGETHER = Calls(105, 52)
-"""For each of 32 requests for one model that are there at once: they share a prediction."""
+ONE = {BOOSTER: Calls(131, 68), NETWORK: Calls(108, 54)}
+"""What was counted, as are the others. Raise one only with the reason in the changelog."""
+TOGETHER = {BOOSTER: Calls(94, 42), NETWORK: Calls(102, 46)}
+"""For each of 32 requests for one model that are there at once: those for a booster share a prediction."""
 
 
 class Asking:
@@ -33,8 +37,8 @@ class Asking:
         connection.sendall(upgrade("/invocations"))
         assert connection.recv(4096) == UPGRADED
 
-    def ask(self, count: int) -> None:
-        self._connection.sendall(b"".join(encoded(number, 0, HEAD, ROW) for number in range(count)))
+    def ask(self, model: bytes, count: int) -> None:
+        self._connection.sendall(b"".join(encoded(number, 0, HEAD % model, ROW) for number in range(count)))
 
     def receive(self, count: int) -> None:
         while count:
@@ -45,11 +49,20 @@ class Asking:
                 count -= 1
 
 
+def network() -> bytes:
+    """An ONNX model: a product of the row and a matrix."""
+    given, said = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, size]) for name, size in SIZES.items())
+    matrix = numpy_helper.from_array(np.ones(tuple(SIZES.values()), np.float32), "matrix")
+    graph = helper.make_graph([helper.make_node("MatMul", ["rows", "matrix"], ["said"])], "g", [given], [said], [matrix])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, CallWindows]]:
     folder = tmp_path_factory.mktemp("counted")
     windows = CallWindows(folder)
-    put(folder / "models", {"a.json": booster()})
+    put(folder / "models", {BOOSTER.decode(): booster(), NETWORK.decode(): network()})
     settings = {
         "SAGEMAKER_MULTI_MODEL": "true",
         "SAGEMAKER_BASE_DIR": str(folder / "base"),
@@ -66,8 +79,9 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, 
         with closing(socket.socket(socket.AF_UNIX)) as connection:
             until(lambda: connection.connect_ex(str(folder / "s")) == 0)
             asking = Asking(connection)
-            asking.ask(1)
-            asking.receive(1)
+            for model in (BOOSTER, NETWORK):
+                asking.ask(model, 1)
+                asking.receive(1)
             [windows.pid] = children(process.pid)
             yield asking, windows
     finally:
@@ -75,21 +89,23 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, 
         process.wait()
 
 
-def test_one_warm_request(counted: tuple[Asking, CallWindows]) -> None:
+@pytest.mark.parametrize("model", [BOOSTER, NETWORK])
+def test_one_warm_request(counted: tuple[Asking, CallWindows], model: bytes) -> None:
     asking, windows = counted
 
     def call() -> None:
-        asking.ask(1)
+        asking.ask(model, 1)
         asking.receive(1)
 
-    windows.check(ONE, 1, call)
+    windows.check(ONE[model], 1, call)
 
 
-def test_requests_that_are_there_at_once(counted: tuple[Asking, CallWindows]) -> None:
+@pytest.mark.parametrize("model", [BOOSTER, NETWORK])
+def test_requests_that_are_there_at_once(counted: tuple[Asking, CallWindows], model: bytes) -> None:
     asking, windows = counted
 
     def call() -> None:
-        asking.ask(TOGETHER_MAX)
+        asking.ask(model, TOGETHER_MAX)
         asking.receive(TOGETHER_MAX)
 
-    windows.check(TOGETHER, TOGETHER_MAX, call)
+    windows.check(TOGETHER[model], TOGETHER_MAX, call)
