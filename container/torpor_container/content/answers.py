@@ -26,8 +26,8 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np

@@ -53,7 +53,9 @@ def network() -> bytes:
     """An ONNX model: a product of the row and a matrix."""
     given, said = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, size]) for name, size in SIZES.items())
     matrix = numpy_helper.from_array(np.ones(tuple(SIZES.values()), np.float32), "matrix")
-    graph = helper.make_graph([helper.make_node("MatMul", ["rows", "matrix"], ["said"])], "g", [given], [said], [matrix])
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["rows", "matrix"], ["said"])], "g", [given], [said], [matrix]
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return bytes(model.SerializeToString())
 
