@@ -199,16 +199,12 @@ class InProcess:
 
     def _unmeasured_alone(self, invocation: Invocation, timing: Timing, since_s: float) -> Reply | ContainerError:
         """As `_predict_on_loop`, for one request that is not measured and shares nothing."""
-        outcome: Reply | ContainerError
-        try:
-            outcome = self._model.invoke(invocation)
-        except Exception as error:  # noqa: BLE001  as in `_outcomes`
-            outcome = _error_of(error)
+        (outcome,) = self._outcomes((invocation,))
         took_s = self._clock() - since_s
         timing.add(PREDICT, took_s)
         if took_s > LONG_S:
             self._pace.held_up()
-        return outcome
+        return outcome if isinstance(outcome, Reply) else _error_of(outcome)
 
     def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
         try:

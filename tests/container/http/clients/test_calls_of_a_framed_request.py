@@ -22,9 +22,9 @@ BOOSTER, NETWORK = b"a.json", b"a.onnx"
 HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: %s\r\n"
 SIZES = {"rows": COLUMNS, "said": 1}
 TOGETHER_MAX = 32
-ONE = {BOOSTER: Calls(131, 68), NETWORK: Calls(108, 54)}
+ONE = {BOOSTER: Calls(131, 68), NETWORK: Calls(111, 55)}
 """What was counted, as are the others. Raise one only with the reason in the changelog."""
-TOGETHER = {BOOSTER: Calls(94, 42), NETWORK: Calls(102, 46)}
+TOGETHER = {BOOSTER: Calls(94, 42), NETWORK: Calls(105, 47)}
 """For each of 32 requests for one model that are there at once: those for a booster share a prediction."""
 
 
