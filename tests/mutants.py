@@ -95,6 +95,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "routing",
         "lifecycle",
         "components",
+        "packing",
         "transform",
         "autoscaling",
         "capture",

@@ -1,0 +1,72 @@
+"""How many instances copies want, of which type, where their number follows the copies."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
+from torpor_endpoint.core.packing.copy_placement import Places, place_most
+from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInstance
+from torpor_endpoint.core.resource_records import InstanceTypePool
+
+
+@dataclass(frozen=True)
+class InstanceBounds:
+    """MinInstanceCount and MaxInstanceCount. Both are the present number where it does not follow the copies."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class InstanceDemand:
+    """What is wanted for copies that have no instance yet."""
+
+    instances: int
+    """How many instances there should be, the present ones among them."""
+    places: Places
+    """Where the copies go that fit on the present instances."""
+    waiting: tuple[PackedCopy, ...]
+    """The copies that have room once the further instances are there, in their order."""
+    refused: tuple[PackedCopy, ...]
+    """The copies that fit on no instance that may come."""
+
+
+def instance_demand(
+    copies: Sequence[PackedCopy], instances: Sequence[PackedInstance], bounds: InstanceBounds, new: ComputeAmount
+) -> InstanceDemand:
+    """What these copies want, the first ones first. `new` is what copies may have of a further instance.
+
+    A further instance is asked for only where a copy needs it, so there are never more than copies that did not fit.
+    """
+    places, left = place_most(copies, instances)
+    coming: list[PackedInstance] = []
+    waiting, refused = [], []
+    number = max((one.number for one in instances), default=-1) + 1
+    for copy in left:
+        _, rest = place_most([copy], coming)
+        if rest and copy.needs.fits(new) and len(instances) + len(coming) < bounds.most:
+            coming.append(PackedInstance(number + len(coming), new))
+        where, rest = place_most([copy], coming)
+        if rest:
+            refused.append(copy)
+            continue
+        coming = [one.holding(copy) if one.number in where.values() else one for one in coming]
+        waiting.append(copy)
+    wanted = max(len(instances) + len(coming), bounds.least)
+    return InstanceDemand(wanted, places, tuple(waiting), tuple(refused))
+
+
+def next_pool(
+    pools: Sequence[InstanceTypePool],
+    lacking: Collection[str],
+    needs: Mapping[str, ComputeAmount],
+    sizes: Mapping[str, ComputeAmount],
+) -> InstanceTypePool | None:
+    """The pool that the next instance is of: the one of the highest priority, which is the lowest number, whose type
+    is not `lacking`, and on which a copy fits. `needs` are the copy's on each type that it may be on, `sizes` what
+    copies may have of an instance of each type. None if there is no such pool."""
+    for pool in sorted(pools, key=lambda pool: pool.priority):
+        kind = pool.instance_type
+        if kind not in lacking and kind in needs and kind in sizes and needs[kind].fits(sizes[kind]):
+            return pool
+    return None
