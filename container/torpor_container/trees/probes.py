@@ -19,7 +19,9 @@ PIECE_CELLS = 256 * 1024
 LEFT, RIGHT, MISSING = range(3)
 
 
-def probes(trees: FlatTrees, kind: Any = np.float32, infinite: bool = False) -> Iterator[Array]:
+def probes(
+    trees: FlatTrees, kind: Any = np.float32, infinite: bool = False, rows_max: int = ROWS_MAX
+) -> Iterator[Array]:
     """Rows in pieces. `kind` is the type of their cells; `infinite` says whether the model takes infinities."""
     roots = trees.roots.astype(np.int64)
     first = np.repeat(roots[:-1], roots[1:] - roots[:-1])
@@ -30,7 +32,7 @@ def probes(trees: FlatTrees, kind: Any = np.float32, infinite: bool = False) -> 
         parents[first[inner] + left[inner] + side] = inner
     is_right = np.zeros(len(left), bool)
     is_right[first[inner] + left[inner] + 1] = True
-    most = max(256, min(ROWS_MAX, CELLS_MAX // trees.columns))
+    most = max(256, min(rows_max, CELLS_MAX // trees.columns))
     chosen = np.arange(len(inner) * 3)
     if len(chosen) > most:
         chosen = np.linspace(0, len(chosen) - 1, most).astype(np.int64)

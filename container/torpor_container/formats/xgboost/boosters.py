@@ -76,6 +76,10 @@ class Member:
     def predictor(self) -> Callable[[Rows], Any]:
         return _predictor(self.booster, self.traits or BoosterTraits(), self.missing)
 
+    def margins(self, first: int, last: int) -> Callable[[Rows], Any]:
+        """Predicts the margins of dense rows by some boosting rounds alone."""
+        return dense.predictor(self.booster, (first, last), self.missing, margins=True)
+
 
 def serve(
     booster: Any,

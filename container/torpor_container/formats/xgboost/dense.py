@@ -27,14 +27,23 @@ TOP_BYTES = 4096
 """Rows of more bytes are not copied."""
 
 
-def predictor(booster: Any, iterations: tuple[int, int], missing: float) -> Callable[[Rows], Any]:
-    """Predicts float32 rows by columns, on several threads at the same time. Raises XGBoostError, as boosters do."""
+def predictor(
+    booster: Any, iterations: tuple[int, int], missing: float, margins: bool = False
+) -> Callable[[Rows], Any]:
+    """Predicts float32 rows by columns, on several threads at the same time. `margins`: before the objective makes
+    answers of them. Raises XGBoostError, as boosters do."""
     from xgboost.core import XGBoostError
 
     library = native_library()
     predict = library.XGBoosterPredictFromDense
     begin, end = iterations
-    options = {"type": 0, "training": False, "iteration_begin": begin, "iteration_end": end, "missing": missing}
+    options = {
+        "type": int(margins),
+        "training": False,
+        "iteration_begin": begin,
+        "iteration_end": end,
+        "missing": missing,
+    }
     settings = json.dumps({**options, "strict_shape": False, "cache_id": 0}).encode()
     finite = not isinf(missing)
 

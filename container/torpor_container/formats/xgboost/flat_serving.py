@@ -100,9 +100,12 @@ TRANSFORMS: Mapping[str, Callable[[Rows], Any]] = {
 """What each objective makes of the sums of leaves."""
 
 
-def predictor(trees: FlatTrees, facts: BoosterFacts) -> Callable[[Rows], Any]:
-    """Predicts rows, dense or sparse, on several threads at the same time. Raises RowsRefused."""
-    walker, transform = walking.walker(trees), TRANSFORMS[facts.objective]
+def predictor(
+    trees: FlatTrees, facts: BoosterFacts, transform: Callable[[Rows], Any] | None = None
+) -> Callable[[Rows], Any]:
+    """Predicts rows, dense or sparse, on several threads at the same time. `transform` makes answers of the sums of
+    leaves; None: as the objective does. Raises RowsRefused."""
+    walker, transform = walking.walker(trees), transform or TRANSFORMS[facts.objective]
     any_infinite = walking.extension().any_infinite
     columns, outputs = trees.columns, trees.outputs
     missing, finite, by_number = np.float32(facts.missing), not isinf(facts.missing), not isnan(facts.missing)

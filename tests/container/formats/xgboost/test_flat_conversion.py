@@ -147,6 +147,24 @@ def test_trees_that_answer_otherwise_do_not_pass_the_proof(monkeypatch: pytest.M
         flat_conversion.flat(Member(booster("reg:squarederror")).asked())
 
 
+@pytest.mark.parametrize("objective", ["reg:squarederror", "multi:softprob"])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_threshold_beside_its_own_does_not_pass_the_proof(
+    objective: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, dice = flat_conversion._trees, np.random.default_rng(seed)
+
+    def with_another(*arguments: Any) -> Any:
+        trees = made(*arguments)
+        at = dice.choice(trees.nodes["left"].nonzero()[0])
+        trees.nodes["value"][at] = np.nextafter(trees.nodes["value"][at], np.float32(inf))
+        return trees
+
+    monkeypatch.setattr(flat_conversion, "_trees", with_another)
+    with pytest.raises(NotFlat, match="answered otherwise than XGBoost on one of"):
+        flat_conversion.flat(Member(booster(objective, rounds=60, max_depth=4)).asked())
+
+
 def test_a_converted_booster_is_one_fifth_of_its_file_and_says_how_it_was_proved() -> None:
     trained = booster("reg:squarederror", 5, rounds=100)
     file = flat_conversion.converted(Member(trained))
