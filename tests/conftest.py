@@ -4,13 +4,16 @@
 Processes that share the tests (`-n 4`) take a file at a time, in the files' order, and import it then: what a file
 has in common is made once, and no test meets what an earlier turn of its own file left in a server that all share.
 
-What collection imports stays until the end: the garbage collector does not look through it again and again.
+What collection imports stays until the end: the garbage collector does not look through it again and again. So do the
+models of AWS's services: each session of boto3 would read its own, a third of a second for SageMaker's.
 """
 
 import gc
 import signal
 from collections.abc import Iterator
+from functools import cache
 
+import botocore.session
 import pytest
 from hypothesis import settings
 
@@ -24,6 +27,7 @@ settings.register_profile("shared", deadline=None, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("shared")
 gc.disable()
+botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 def pytest_collection_finish() -> None:

@@ -24,6 +24,7 @@ from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.warm_steps import is_kept
 from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.components.component_controller import ComponentController
@@ -96,7 +97,9 @@ class Parts:
             self.surroundings = replace(self.surroundings, script_ports=(self.role_parts.apart.port,))
         # the host
         self.warm_parent = WarmParent(
-            self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten)
+            self.folders.sockets,
+            partial(OwnedZygote.start, forgotten=self.surroundings.forgotten),
+            guesses=is_kept(options.warm_idle_s),
         )
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
         self._secret = b"" if options.instances_on == LOCAL else self.account.deployment_secret()

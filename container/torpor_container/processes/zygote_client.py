@@ -272,6 +272,11 @@ class OwnedZygote(ZygoteClient):
         if not self._lends_path:
             self.path.unlink(missing_ok=True)
 
+    def kill(self) -> None:
+        """Kill it with its children at once; `close` then waits for its end."""
+        if self.running:
+            kill_tree(self._process.pid)
+
     def _resume(self) -> None:
         """Resume the zygote: a child, which runs foreign code, may have stopped it."""
         if self.running:

@@ -67,6 +67,11 @@ def source(needs: WantedStep, running: Collection[WarmZygote]) -> Step:
     return min((zygote.step for zygote in enough), default=needs.step)
 
 
+def is_kept(warm_idle_s: float) -> bool:
+    """Whether a whole zygote that is started on a guess would be there for as long as a new endpoint may need it."""
+    return warm_idle_s >= UNUSED_S
+
+
 def rest_s(zygote: WarmZygote, running: Collection[WarmZygote], warm_idle_s: float) -> float:
     """How long a zygote stays without a child: not at all where a higher one is in use, which takes over."""
     if zygote.unused:

@@ -53,11 +53,13 @@ class RunningZygote:
 
 
 class WarmParent:
-    """The zygotes that run now, at most one of each step. `folder` holds their sockets."""
+    """The zygotes that run now, at most one of each step. `folder` holds their sockets. `guesses`: the whole one starts
+    behind where nothing is known of an instance's models."""
 
-    def __init__(self, folder: Path, start: StartZygote = OwnedZygote.start) -> None:
+    def __init__(self, folder: Path, start: StartZygote = OwnedZygote.start, guesses: bool = True) -> None:
         self._folder = folder
         self._start = start
+        self._guesses = guesses
         self._running: dict[Step, RunningZygote] = {}
         self._changing = asyncio.Lock()  # held while one starts or ends
         self._whole_socket = AwaitedSocket(folder / f"whole-{secrets.token_hex(4)}")
@@ -72,7 +74,7 @@ class WarmParent:
             child = await self._fork(job, descriptors, wanted)
         except ConnectionError:  # the zygote was killed a moment ago, and another one takes its place
             child = await self._fork(job, descriptors, wanted)
-        if wanted.guessed:
+        if wanted.guessed and self._guesses:
             self._keep(self._find(WantedStep(Step.WHOLE, guessed=True)))
         return child
 
@@ -176,6 +178,8 @@ class WarmParent:
         async with self._changing:
             if self._running.get(running.step) is running and not (unless_busy and running.is_busy()):
                 del self._running[running.step]
+                if not running.ready and not running.forking:  # it would see its end only after its imports
+                    running.zygote.kill()
                 await running.zygote.close()
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> None:

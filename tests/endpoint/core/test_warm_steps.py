@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.processes.import_steps import Step
-from torpor_endpoint.core.warm_steps import UNUSED_S, WantedStep, WarmZygote, rest_s, source, wanted
+from torpor_endpoint.core.warm_steps import UNUSED_S, WantedStep, WarmZygote, is_kept, rest_s, source, wanted
 
 RUNNING = st.builds(
     lambda rows: [WarmZygote(step, *row) for step, row in rows.items()],
@@ -75,3 +75,8 @@ def test_an_instance_needs_what_its_models_needed_and_at_first_what_its_settings
     environment: dict[str, str], recorded: Step | None, expected: WantedStep
 ) -> None:
     assert wanted(environment, recorded) == expected
+
+
+@pytest.mark.parametrize(("warm_idle_s", "kept"), [(5.0, False), (59.0, False), (60.0, True), (600.0, True)])
+def test_a_guess_is_worth_its_imports_where_it_is_kept_for_a_minute(warm_idle_s: float, kept: bool) -> None:
+    assert is_kept(warm_idle_s) is kept

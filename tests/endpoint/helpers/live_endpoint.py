@@ -63,6 +63,9 @@ class Variant:
         return {"VariantName": self.name, "ModelName": model, **count, **self.members}
 
 
+NO_GUESS = "--warm-idle", "59"
+"""With a second less than the minute of an unused zygote, none is started on a guess: its imports take as long as the
+whole rest of a small test."""
 MEETING_PLACE = {"TORPOR_SCRIPT_WRITES": tempfile.gettempdir()}
 """Scripts of tests wait for pipes in the tests' own folders, which are no part of their boxes."""
 
@@ -112,7 +115,7 @@ class LiveEndpoint:
         with self._listener() as listener, (self.data_dir / "endpoint.log").open("ab") as log:
             self._port = listener.getsockname()[1]
             command = [sys.executable, "-m", "torpor_endpoint", "--descriptor", str(listener.fileno())]
-            command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *self._options]
+            command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *NO_GUESS, *self._options]
             self._process = subprocess.Popen(
                 self._launched(*command),
                 stdout=log,

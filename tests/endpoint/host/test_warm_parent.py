@@ -10,11 +10,12 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from pathlib import Path
 
 import pytest
 
-from tests.endpoint.helpers.local_hosts import warm_parent
 from tests.helpers.processes import children, gone
 from tests.helpers.waiting import reached
 from torpor_container.processes.import_steps import Step
@@ -64,10 +65,11 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(folder: Path) -> AsyncIterator[Ground]:
+async def ground(folder: Path, guesses: bool) -> AsyncIterator[Ground]:
     gate = folder / "gate"
     os.mkfifo(gate)
-    parent = warm_parent(folder, (sys.executable, "-c", ZYGOTE.format(gate=str(gate))))
+    command = (sys.executable, "-c", ZYGOTE.format(gate=str(gate)))
+    parent = WarmParent(folder, partial(OwnedZygote.start, command=command, closed_within_s=inf), guesses)
     read, write = os.pipe()
     try:
         yield Ground(parent, folder, gate, read)
@@ -77,9 +79,9 @@ async def ground(folder: Path) -> AsyncIterator[Ground]:
         os.close(write)
 
 
-def run(folder: Path, story: Callable[[Ground], Awaitable[None]]) -> None:
+def run(folder: Path, story: Callable[[Ground], Awaitable[None]], guesses: bool = True) -> None:
     async def told() -> None:
-        async with ground(folder) as here:
+        async with ground(folder, guesses) as here:
             await story(here)
 
     before = set(children(os.getpid()))
@@ -126,6 +128,28 @@ def test_a_guess_that_nothing_comes_of_ends_while_instances_run(tmp_path: Path) 
         retiring.cancel()
 
     run(tmp_path, story)
+
+
+def test_one_that_still_imports_ends_at_once_with_its_owner(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        child = await here.fork(GUESSED)
+        whole = await here.parent.zygote()
+        assert isinstance(whole, OwnedZygote)
+        await here.parent.close()  # which waits for its end, though nobody opens the gate
+        assert not whole.running
+        assert not child.running
+
+    run(tmp_path, story)
+
+
+def test_none_starts_behind_a_guess_where_it_would_not_be_kept(tmp_path: Path) -> None:
+    async def story(here: Ground) -> None:
+        before = set(children(os.getpid()))
+        child = await here.fork(GUESSED)
+        assert parent_of((await here.fork(GUESSED)).pid) == parent_of(child.pid)
+        assert set(children(os.getpid())) - before == {parent_of(child.pid)}
+
+    run(tmp_path, story, guesses=False)
 
 
 def test_what_needs_all_waits_for_the_whole_zygote_and_what_does_not_goes_on(tmp_path: Path) -> None:
