@@ -12,9 +12,17 @@ from torpor_container.processes.threads import Threads
 
 def test_a_hanging_thread_is_given_up_and_replaced() -> None:
     async def story() -> None:
-        threads, go_on = Threads(1, "test"), threading.Event()
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(threads.run(go_on.wait, 30.0), 0.05)
+        threads, began, go_on = Threads(1, "test"), threading.Event(), threading.Event()
+
+        def hang() -> None:
+            began.set()
+            go_on.wait()
+
+        hanging = asyncio.ensure_future(threads.run(hang))
+        await reached(began.is_set)
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
         assert threads.lost == 1
         assert await asyncio.wait_for(threads.run(str.upper, "next"), 60.0) == "NEXT"
         go_on.set()
