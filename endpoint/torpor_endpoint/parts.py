@@ -96,11 +96,8 @@ class Parts:
         if self.role_parts is not None and self.role_parts.apart is not None:
             self.surroundings = replace(self.surroundings, script_ports=(self.role_parts.apart.port,))
         # the host
-        self.warm_parent = WarmParent(
-            self.folders.sockets,
-            partial(OwnedZygote.start, forgotten=self.surroundings.forgotten),
-            guesses=is_kept(options.warm_idle_s),
-        )
+        start = partial(OwnedZygote.start, forgotten=self.surroundings.forgotten)
+        self.warm_parent = WarmParent(self.folders.sockets, start, guesses=is_kept(options.warm_idle_s))
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
         self._secret = b"" if options.instances_on == LOCAL else self.account.deployment_secret()
         self.host = chosen_host(options, self.folders, self._secret, self.local_host)
