@@ -167,6 +167,8 @@ class Parts:
             self.dispatcher.introduce,
             lambda name: self.account.alarms.get(name) is not None,
             None if self.role_parts is None else self.role_parts.model_data,
+            self.roster.copy_counts,
+            self.components.changed,
         )
 
     def _is_tagged(self, arn: str) -> bool:

@@ -58,6 +58,7 @@ def _tagged(params: Params, place: AccessPlace) -> Sequence[str | None]:
     return [sagemaker_arn(str(params.get("ResourceArn", "")))]
 
 
+_COMPONENT = _sagemaker("inference-component", "InferenceComponentName")
 _MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config", "EndpointConfigName")
 _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
@@ -133,6 +134,9 @@ SAGEMAKER: Rights = {
     **rows(both(_ENDPOINT, _CONFIG), "CreateEndpoint", tagged=True),
     **rows(both(_ENDPOINT, _CONFIG), "UpdateEndpoint"),
     **rows(_ENDPOINT, "DescribeEndpoint", "DeleteEndpoint", "UpdateEndpointWeightsAndCapacities"),
+    **rows(_COMPONENT, "CreateInferenceComponent", tagged=True),
+    **rows(_COMPONENT, "DescribeInferenceComponent", "UpdateInferenceComponent", "DeleteInferenceComponent"),
+    **rows(_COMPONENT, "UpdateInferenceComponentRuntimeConfig"),
     **rows(_TRAINING, "CreateTrainingJob", keys=_of_training, passes=("RoleArn",), tagged=True),
     **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
@@ -142,6 +146,7 @@ SAGEMAKER: Rights = {
     **rows(_EXPERIMENT, "StartInferenceExperiment", "StopInferenceExperiment"),
     **rows(_tagged, "AddTags", "DeleteTags", "ListTags"),
     **rows(anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
+    **rows(anything, "ListInferenceComponents"),
     **rows(anything, "ListTrainingJobs", "ListTransformJobs", "ListMonitoringSchedules"),
 }  # fmt: skip
 

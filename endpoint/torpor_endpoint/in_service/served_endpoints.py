@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.in_service.pool import VariantPool
 
@@ -115,6 +116,12 @@ class Roster(Generic[P]):
         live = self._serving.get(endpoint)
         pool = None if live is None else live.components.get(component)
         return None if pool is None or pool.variant.copies is None else pool.variant.copies.placed_on
+
+    def copy_counts(self, component: ComponentRecord) -> dict[str, int]:
+        """The component's copies in service by the type of their instances."""
+        live = self._serving.get(component.endpoint_name)
+        pool = None if live is None else live.components.get(component.name)
+        return {} if pool is None else {pool.variant.instance_type or "": len(pool.ready)}
 
     def instance_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name."""

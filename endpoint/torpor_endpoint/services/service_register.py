@@ -12,6 +12,7 @@ RUNTIME = "sagemaker-runtime"
 
 def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.sagemaker import differences, service
+    from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
     from torpor_endpoint.services.sagemaker.experiments import operations as experiments
     from torpor_endpoint.services.training import differences as of_training
@@ -22,11 +23,17 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS, *transform.OPERATIONS)
     known = {
         **differences.DIFFERENCES,
+        **of_components.DIFFERENCES,
         **of_experiments.DIFFERENCES,
         **of_training.DIFFERENCES,
         **of_transform.DIFFERENCES,
     }
-    unused = {**differences.WITHOUT_EFFECT, **of_training.WITHOUT_EFFECT, **of_transform.WITHOUT_EFFECT}
+    unused = {
+        **differences.WITHOUT_EFFECT,
+        **of_components.WITHOUT_EFFECT,
+        **of_training.WITHOUT_EFFECT,
+        **of_transform.WITHOUT_EFFECT,
+    }
     return ServiceTables(service.compose, operations, known, unused, service.KEPT)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.store import Store
@@ -43,6 +44,15 @@ def no_alarm(name: str) -> bool:
     return False
 
 
+def uncounted(component: ComponentRecord) -> Mapping[str, int]:
+    """The default of `copy_counts`: no component has a copy in service."""
+    return {}
+
+
+def unheard(component_name: str) -> None:
+    """The default of `component_changed`: nothing carries it out."""
+
+
 @dataclass(frozen=True)
 class Control:
     """The store, the clock and the running parts of the endpoint that operations need."""
@@ -62,3 +72,9 @@ class Control:
     )
     has_alarm: Callable[[str], bool] = no_alarm  # whether CloudWatch has an alarm of this name
     model_data: "ModelDataAccess | None" = None  # what execution roles may read; None where roles are names only
+    copy_counts: Callable[[ComponentRecord], Mapping[str, int]] = (
+        uncounted  # the copies in service of an inference component, by instance type
+    )
+    component_changed: Callable[[str], None] = (
+        unheard  # called with an inference component's name after its record changed, from any thread
+    )

@@ -6,6 +6,7 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_endpoint.core.resource_records import EndpointConfig, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
+from torpor_endpoint.services.sagemaker.components.capacity_shapes import capacity_variant
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
@@ -59,10 +60,15 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
     shadow variants."""
     shadows = request.get("ShadowProductionVariants", ())
     productions = [*request["ProductionVariants"], *shadows]
+    if "ModelName" not in productions[0]:  # then none has one
+        role = request["ExecutionRoleArn"]
+        return shapes.with_whole_config(
+            tuple(capacity_variant(production, role) for production in productions), request
+        )
     models = [found_model(control, call, production["ModelName"]) for production in productions]
     shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
     variants = tuple(map(shapes.variant, productions, models, shadow))
-    variants = shapes.with_async_inference(shapes.with_capture(variants, request), request)
+    variants = shapes.with_whole_config(variants, request)
     variant_rules.check_memory(variants)
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)

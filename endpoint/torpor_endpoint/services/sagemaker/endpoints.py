@@ -8,6 +8,8 @@ from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
+from torpor_endpoint.services.sagemaker.components.capacity_rules import check_room_stays
+from torpor_endpoint.services.sagemaker.components.left_behind import leave_behind
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms, check_deployment, check_kept
 from torpor_endpoint.services.sagemaker.deployments.policy_reading import rollout_policy
@@ -65,6 +67,7 @@ def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
     variants = resolved(control, call, config.request)
     check(variant_rules.CONVERSION_RULES, (endpoint.variants, variants))
     variant_rules.check_scaled(endpoint.variants, variants, control.scaled(endpoint.name))
+    check_room_stays(control.store.components_of(endpoint), variants)
     if call.params.get("RetainAllVariantProperties"):
         variants = _retained(endpoint.variants, variants, call)
     retained = endpoint.deployment if call.params.get("RetainDeploymentConfig") else None
@@ -90,6 +93,7 @@ def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict
 def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
     endpoint = _changeable(control, call, EndpointEvent.DELETE)
     _moved(control, endpoint, EndpointEvent.DELETE)
+    leave_behind(control, endpoint)
     return {}
 
 

@@ -12,6 +12,7 @@ class Resource(Enum):
     MODEL = ("model", "model")
     ENDPOINT_CONFIG = ("endpoint configuration", "endpoint-config")
     ENDPOINT = ("endpoint", "endpoint")
+    COMPONENT = ("inference component", "inference-component")
 
     def __init__(self, noun: str, segment: str) -> None:
         self.noun = noun

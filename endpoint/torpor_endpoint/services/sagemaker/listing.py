@@ -1,13 +1,20 @@
 """What all List operations share: filters and sorts records, and cuts one page."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from torpor_account.aws.wire import tokens
-from torpor_account.storage.record_table import Card
 from torpor_endpoint.services.sagemaker import errors
 
 R = TypeVar("R")
+
+
+class Named(Protocol):
+    """What a page holds for a record that is read later."""
+
+    @property
+    def name(self) -> str: ...
+
 
 DEFAULT_MAX_RESULTS = 10
 
@@ -51,7 +58,7 @@ def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str 
     return rows[:limit], tokens.written((sort_by, sort_order, *order(rows[limit - 1]))) if more else None
 
 
-def found(cards: Iterable[Card], find: Callable[[str], R | None]) -> list[R]:
+def found(cards: Iterable[Named], find: Callable[[str], R | None]) -> list[R]:
     """The records of a page's cards, without those that were deleted meanwhile."""
     records = (find(card.name) for card in cards)
     return [record for record in records if record is not None]

@@ -1,5 +1,5 @@
-"""SageMaker's control plane as a service: its operations in one table. Those on inference experiments are in
-`experiments/`, those on jobs in `services/training` and `services/transform`."""
+"""SageMaker's control plane as a service: its operations in one table. Those on inference components are in
+`components/`, on inference experiments in `experiments/`, on jobs in `services/training` and `services/transform`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -9,6 +9,7 @@ from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
+from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
@@ -38,6 +39,7 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "UpdateEndpoint": endpoints.update_endpoint,
     "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
     "DeleteEndpoint": endpoints.delete_endpoint,
+    **components.OPERATIONS,
     "AddTags": tag_operations.add_tags,
     "ListTags": tag_operations.list_tags,
     "DeleteTags": tag_operations.delete_tags,

@@ -17,6 +17,7 @@ from torpor_endpoint.core.resource_records import (
     Serverless,
     Variant,
 )
+from torpor_endpoint.services.sagemaker.components.instance_pool_shapes import pool_summaries
 from torpor_endpoint.services.sagemaker.deployments.rollout_descriptions import (
     pending_statuses,
     production_statuses,
@@ -106,6 +107,11 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
         shadow=shadow,
         direct=model.direct,
     )
+
+
+def with_whole_config(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
+    """The variants with what their endpoint configuration says of all: DataCaptureConfig, AsyncInferenceConfig."""
+    return with_async_inference(with_capture(variants, params), params)
 
 
 def with_capture(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
@@ -322,6 +328,7 @@ def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, r
         "VariantStatus": production_statuses(endpoint, now.name),
         "ManagedInstanceScaling": now.request.get("ManagedInstanceScaling"),
         "RoutingConfig": now.request.get("RoutingConfig"),
+        "InstancePools": pool_summaries(now, ready),
     }
     if now.serverless is None or desired.serverless is None:
         return {**summary, "DesiredInstanceCount": desired.instance_count}
@@ -355,6 +362,7 @@ def _pending_variant_summary(endpoint: EndpointRecord, pending: Variant, ready: 
         "DesiredServerlessConfig": _serverless_config(pending.serverless) if pending.serverless else None,
         "ManagedInstanceScaling": pending.request.get("ManagedInstanceScaling"),
         "RoutingConfig": pending.request.get("RoutingConfig"),
+        "InstancePools": pool_summaries(pending, 0),
         "VariantStatus": pending_statuses(endpoint, pending.name),
     }
 

@@ -8,6 +8,7 @@ from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import may_be_empty
 from torpor_endpoint.host.launch import MEMORY, memory_plan
 from torpor_endpoint.services.sagemaker import errors
+from torpor_endpoint.services.sagemaker.components.capacity_rules import CAPACITY_CONFIG_RULES, CAPACITY_RULES
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definitions, scaling_of
 
@@ -59,6 +60,7 @@ CONFIG_RULES: Rules[Wire] = (
         lambda params: _repeated([v["VariantName"] for v in _sent(params)]),
         "The names of production variants must be unique within an endpoint configuration.",
     ),
+    *CAPACITY_CONFIG_RULES,
     # "Valid values: 10, 30, 60, 120, 180, 240, 300."
     (
         lambda params: params.get("MetricsConfig", {}).get("MetricPublishFrequencyInSeconds", 60) not in FREQUENCIES_S,
@@ -78,7 +80,7 @@ CONFIG_RULES: Rules[Wire] = (
 )
 
 VARIANT_RULES: Rules[Wire] = (
-    (lambda v: "InstancePools" in v, 'Production variant "{variant}": InstancePools is not supported by Torpor.'),
+    *CAPACITY_RULES,
     (
         lambda v: "AcceleratorType" in v,
         'Production variant "{variant}": AcceleratorType is not supported. AWS no longer offers Elastic Inference.',
@@ -87,10 +89,6 @@ VARIANT_RULES: Rules[Wire] = (
         lambda v: "AcceleratorPartitionLayouts" in v,
         'Production variant "{variant}": AcceleratorPartitionLayouts is not supported by Torpor: the partitions are '
         "for inference components.",
-    ),
-    (
-        lambda v: "ModelName" not in v,
-        'Production variant "{variant}" has no ModelName, and Torpor does not support inference components.',
     ),
     # "Specify this parameter only when you set RoutingStrategy to PREFIX_AWARE."
     (
@@ -102,7 +100,10 @@ VARIANT_RULES: Rules[Wire] = (
         'Production variant "{variant}": ServerlessConfig excludes InstanceType and InitialInstanceCount.',
     ),
     (
-        lambda v: "ServerlessConfig" not in v and not ("InstanceType" in v and "InitialInstanceCount" in v),
+        lambda v: (
+            "ServerlessConfig" not in v
+            and not ({"InstanceType", "InstancePools"} & v.keys() and "InitialInstanceCount" in v)
+        ),
         'Production variant "{variant}" needs either ServerlessConfig, or InstanceType and InitialInstanceCount.',
     ),
     (
@@ -219,7 +220,7 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
         "An endpoint with ServerlessConfig can have one production variant only.",
     ),
     (
-        lambda variants: any(v.instances_min == 0 for v in variants),
+        lambda variants: any(v.instances_min == 0 and not v.for_components for v in variants),
         "MinInstanceCount 0 is supported for inference components only.",
     ),
     (

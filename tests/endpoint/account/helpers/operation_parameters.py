@@ -140,6 +140,40 @@ EXPERIMENTS: dict[str, Row] = {
     "DeleteInferenceExperiment": {"Name": "walk"},
 }
 
+ROOM = {"VariantName": "All", "InitialInstanceCount": 1, "InstanceType": "ml.m5.large"}
+COMPONENT = {
+    "Container": {"Image": "torpor", "ArtifactUrl": "s3://walk-models/all/a.tar.gz", "Environment": {"A": "b"}},
+    "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 512, "NumberOfCpuCoresRequired": 0.5},
+    "StartupParameters": {"ContainerStartupHealthCheckTimeoutInSeconds": 300},
+    "DataCacheConfig": {"EnableCaching": True},
+    "SchedulingConfig": {"PlacementStrategy": "BINPACK"},
+}
+ROLLING = {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 0}
+
+COMPONENTS: dict[str, Row] = {
+    "CreateInferenceComponent": lambda walk: with_room(
+        walk,
+        {
+            "InferenceComponentName": "walk",
+            "EndpointName": "walk-room",
+            "VariantName": "All",
+            "Specification": COMPONENT,
+            "RuntimeConfig": {"CopyCount": 1},
+            "Tags": [TAG],
+        },
+    ),
+    "ListInferenceComponents": {"NameContains": "walk", "EndpointNameEquals": "walk-room"},
+    "UpdateInferenceComponent": lambda walk: of_component(
+        walk, {"Specification": COMPONENT, "DeploymentConfig": {"RollingUpdatePolicy": ROLLING}}
+    ),
+    "DescribeInferenceComponent": lambda walk: of_component(walk, {}),
+    "UpdateInferenceComponentRuntimeConfig": {
+        "InferenceComponentName": "walk",
+        "DesiredRuntimeConfig": {"CopyCount": 1},
+    },
+    "DeleteInferenceComponent": lambda walk: of_component(walk, {}),
+}
+
 INVOKING: dict[str, Row] = {
     "InvokeEndpoint": {
         "EndpointName": "walk",
@@ -205,6 +239,27 @@ def with_one_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
     model = {"ModelName": params["ModelName"], "ExecutionRoleArn": ROLE_ARN, "PrimaryContainer": container}
     walk.client_of("sagemaker").create_model(**model)
     return params
+
+
+def with_room(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, once there is an endpoint with room for the component."""
+    name, client = params["EndpointName"], walk.client_of("sagemaker")
+    client.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[ROOM], ExecutionRoleArn=ROLE_ARN)
+    client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    return settled(walk, params)
+
+
+def of_component(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a call on the component, once it is in service."""
+    client = walk.client_of("sagemaker")
+
+    def in_service() -> bool:
+        shown = client.describe_inference_component(InferenceComponentName="walk")
+        assert shown["InferenceComponentStatus"] != "Failed", shown
+        return bool(shown["InferenceComponentStatus"] == "InService")
+
+    until(in_service, look_s=0.05)
+    return {"InferenceComponentName": "walk", **params}
 
 
 def of_experiment(walk: Walk, status: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.components.component_lifecycle import ComponentEvent, component_after
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.core.resource_records import EndpointRecord
 from torpor_endpoint.services.sagemaker.context import Control
@@ -25,6 +26,7 @@ class InMemoryControlPlane:
         self.ready: dict[str, int] = {}
         self.green: dict[str, int] = {}
         self.scaled: dict[str, set[str]] = {}
+        self.copies: dict[str, dict[str, int]] = {}
         self.changes: list[str] = []
         self.alarms: set[str] = set()
         self.told: Callable[[EndpointRecord], None] = nobody
@@ -38,6 +40,8 @@ class InMemoryControlPlane:
             self.changes.append,
             scaled=lambda endpoint: self.scaled.get(endpoint, ()),
             has_alarm=self.alarms.__contains__,
+            copy_counts=lambda component: self.copies.get(component.name, {}),
+            component_changed=self.changes.append,
         )
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
@@ -65,6 +69,15 @@ class InMemoryControlPlane:
         endpoint = self.store.endpoint(name)
         assert endpoint is not None
         assert self.store.replace_endpoint(after(endpoint, event, reason), expected_status=endpoint.status)
+
+    def settle_component(
+        self, name: str, event: ComponentEvent = ComponentEvent.READY, reason: str | None = None
+    ) -> None:
+        """Ends the current operation on a component, as the fleet does."""
+        component = self.store.component(name)
+        assert component is not None
+        after_it = component_after(component, event, reason)
+        assert self.store.replace_component(after_it, expected_status=component.status)
 
     def create(self, name: str = "ep", **variant: Any) -> None:
         """A model, a config and an endpoint, each of this name."""

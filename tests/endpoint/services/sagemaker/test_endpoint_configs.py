@@ -50,8 +50,6 @@ def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, A
 @pytest.mark.parametrize(
     ("variant", "text"),
     [
-        ({"VariantName": "v", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}, "has no ModelName"),
-        (production(InstancePools=[{}]), "InstancePools is not supported"),
         (
             production(ServerlessConfig=serverless(), InstanceType="ml.m5.large"),
             "ServerlessConfig excludes InstanceType",

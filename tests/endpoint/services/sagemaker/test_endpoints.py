@@ -94,6 +94,7 @@ def test_describe_endpoint_shows_the_current_and_the_desired_variant(control_pla
         "VariantStatus": [],
         "ManagedInstanceScaling": None,
         "RoutingConfig": {"RoutingStrategy": "RANDOM"},
+        "InstancePools": [],
     }
 
 

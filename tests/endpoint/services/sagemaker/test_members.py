@@ -1,4 +1,4 @@
-"""Every member of models, endpoint configurations, endpoints and experiments, held against botocore's model."""
+"""Every member of models, endpoint configurations, endpoints, components and experiments, beside botocore's model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +14,8 @@ from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, 
 OPERATIONS = ("CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoint")
 EXPERIMENTS = ("CreateInferenceExperiment", "UpdateInferenceExperiment", "StopInferenceExperiment")
 """Tests of their own try these: `experiments/test_rules.py` and `experiments/test_running.py`."""
+COMPONENTS = ("CreateInferenceComponent", "UpdateInferenceComponent", "UpdateInferenceComponentRuntimeConfig")
+"""`components/test_component_members.py` tries these."""
 MODEL = service_model("sagemaker")
 
 
@@ -27,9 +29,11 @@ def structures(shape: Shape) -> Iterator[Shape]:
             yield from structures(member)
 
 
-ROOTS = {operation: MODEL.operation_model(operation).input_shape for operation in (*OPERATIONS, *EXPERIMENTS)}
+ROOTS = {
+    operation: MODEL.operation_model(operation).input_shape for operation in (*OPERATIONS, *EXPERIMENTS, *COMPONENTS)
+}
 WALKED = {shape.name: shape for root in ROOTS.values() for shape in structures(root)}
-OF_EXPERIMENTS = {shape.name for name in EXPERIMENTS for shape in structures(ROOTS[name])} - {
+OF_OTHERS = {shape.name for name in (*EXPERIMENTS, *COMPONENTS) for shape in structures(ROOTS[name])} - {
     shape.name for name in OPERATIONS for shape in structures(ROOTS[name])
 }
 
@@ -79,7 +83,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "CreateEndpointConfigInput": {
         "KmsKeyId": "key",
-        "ExecutionRoleArn": ROLE,
         "VpcConfig": VPC,
         "EnableNetworkIsolation": True,
         "MetricsConfig": {"EnableEnhancedMetrics": True, "MetricPublishFrequencyInSeconds": 10},
@@ -97,18 +100,16 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "RoutingConfig": {"RoutingStrategy": "PREFIX_AWARE", "PrefixAwareRoutingConfig": {"PrefixLength": 1024}},
         "InferenceAmiVersion": "al2-ami-sagemaker-inference-gpu-2",
         "CapacityReservationConfig": {"CapacityReservationPreference": "capacity-reservations-only"},
-        "InstancePools": [{"InstanceType": "ml.m5.large", "Priority": 1}],
         "AcceleratorType": "ml.eia2.medium",
         "AcceleratorPartitionLayouts": [{"AcceleratorPartitionTypes": ["mig-3g.40gb"]}],
     },
-    "ProductionVariantManagedInstanceScaling": {"ScaleInPolicy": {"Strategy": "IDLE_RELEASE"}},
     "CreateEndpointInput": {"DeploymentConfig": {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "a"}]}}},
     "UpdateEndpointInput": {"DeploymentConfig": {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "b"}]}}},
 }
 
 
 def of(treatment: Treatment) -> list[tuple[str, str]]:
-    tables = {shape: known for shape, known in KNOWN.items() if shape not in OF_EXPERIMENTS}
+    tables = {shape: known for shape, known in KNOWN.items() if shape not in OF_OTHERS}
     return [(shape, name) for shape, known in tables.items() for name, found in known.items() if found is treatment]
 
 
@@ -117,10 +118,7 @@ class Sent:
 
     def __init__(self, shape: str, member: str) -> None:
         self.member = {member: SAMPLES[shape][member]}
-        scaling = {"Status": "ENABLED", "MaxInstanceCount": 2}
         self.variant = self._more(shape, "ProductionVariant", production(ModelName="one"))
-        if shape == "ProductionVariantManagedInstanceScaling":
-            self.variant["ManagedInstanceScaling"] = {**scaling, **self.member}
         source = self._more(shape, "S3ModelDataSource", SOURCE)
         container = {"Image": "torpor", "ModelDataSource": {"S3DataSource": source}}
         container = self._more(shape, "ContainerDefinition", container)

@@ -1,4 +1,5 @@
-"""The tables of what Torpor does with each member of models, endpoint configurations, endpoints and experiments."""
+"""The tables of what Torpor does with each member of models, endpoint configurations, endpoints, components and
+experiments."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -63,7 +64,7 @@ KNOWN: Final[Mapping[str, Members]] = {
         "AsyncInferenceConfig": ACTED_ON,
         "ExplainerConfig": REFUSED,
         "ShadowProductionVariants": ACTED_ON,
-        "ExecutionRoleArn": KEPT,
+        "ExecutionRoleArn": ACTED_ON,
         "VpcConfig": KEPT,
         "EnableNetworkIsolation": KEPT,
         "MetricsConfig": KEPT,
@@ -97,7 +98,7 @@ KNOWN: Final[Mapping[str, Members]] = {
         "ModelName": ACTED_ON,
         "InitialInstanceCount": ACTED_ON,
         "InstanceType": ACTED_ON,
-        "InstancePools": REFUSED,
+        "InstancePools": ACTED_ON,
         "VariantInstanceProvisionTimeoutInSeconds": KEPT,
         "InitialVariantWeight": ACTED_ON,
         "AcceleratorType": REFUSED,
@@ -122,8 +123,14 @@ KNOWN: Final[Mapping[str, Members]] = {
         "Status": ACTED_ON,
         "MinInstanceCount": ACTED_ON,
         "MaxInstanceCount": ACTED_ON,
-        "ScaleInPolicy": KEPT,
+        "ScaleInPolicy": ACTED_ON,
     },
+    "ProductionVariantManagedInstanceScalingScaleInPolicy": {
+        "Strategy": ACTED_ON,
+        "MaximumStepSize": ACTED_ON,
+        "CooldownInMinutes": ACTED_ON,
+    },
+    "InstancePool": {"InstanceType": ACTED_ON, "ModelNameOverride": OWN_RULES, "Priority": ACTED_ON},
     "CreateEndpointInput": {
         "EndpointName": ACTED_ON,
         "EndpointConfigName": ACTED_ON,
@@ -164,6 +171,55 @@ KNOWN: Final[Mapping[str, Members]] = {
     "AutoRollbackConfig": {"Alarms": ACTED_ON},
     "Alarm": {"AlarmName": ACTED_ON},
     "VariantProperty": {"VariantPropertyType": ACTED_ON},
+    "CreateInferenceComponentInput": {
+        "InferenceComponentName": ACTED_ON,
+        "EndpointName": ACTED_ON,
+        "VariantName": ACTED_ON,
+        "Specification": ACTED_ON,
+        "Specifications": ACTED_ON,
+        "RuntimeConfig": ACTED_ON,
+        "Tags": ACTED_ON,
+    },
+    "UpdateInferenceComponentInput": {
+        "InferenceComponentName": ACTED_ON,
+        "Specification": ACTED_ON,
+        "Specifications": ACTED_ON,
+        "RuntimeConfig": ACTED_ON,
+        "DeploymentConfig": OWN_RULES,
+    },
+    "UpdateInferenceComponentRuntimeConfigInput": {
+        "InferenceComponentName": ACTED_ON,
+        "DesiredRuntimeConfig": ACTED_ON,
+    },
+    "InferenceComponentRuntimeConfig": {"CopyCount": ACTED_ON},
+    "InferenceComponentSpecification": {
+        "InstanceType": ACTED_ON,
+        "ModelName": ACTED_ON,
+        "Container": ACTED_ON,
+        "StartupParameters": ACTED_ON,
+        "ComputeResourceRequirements": ACTED_ON,
+        "BaseInferenceComponentName": ACTED_ON,
+        "DataCacheConfig": KEPT,
+        "SchedulingConfig": ACTED_ON,
+    },
+    "InferenceComponentContainerSpecification": {
+        "Image": ACTED_ON,
+        "ArtifactUrl": ACTED_ON,
+        "Environment": ACTED_ON,
+        "ContainerMetricsConfig": KEPT,
+    },
+    "InferenceComponentStartupParameters": {
+        "ModelDataDownloadTimeoutInSeconds": KEPT,
+        "ContainerStartupHealthCheckTimeoutInSeconds": ACTED_ON,
+    },
+    "InferenceComponentComputeResourceRequirements": {
+        "NumberOfCpuCoresRequired": ACTED_ON,
+        "NumberOfAcceleratorDevicesRequired": ACTED_ON,
+        "MinMemoryRequiredInMb": ACTED_ON,
+        "MaxMemoryRequiredInMb": ACTED_ON,
+        "AcceleratorPartitionType": REFUSED,
+    },
+    "InferenceComponentSchedulingConfig": {"PlacementStrategy": ACTED_ON, "AvailabilityZoneBalance": KEPT},
     "CreateInferenceExperimentRequest": {
         "Name": ACTED_ON,
         "Type": ACTED_ON,
@@ -213,6 +269,16 @@ STRUCTURES: Final[Mapping[str, str]] = {
     "ShadowProductionVariants": "ProductionVariant",
     "ServerlessConfig": "ProductionVariantServerlessConfig",
     "ManagedInstanceScaling": "ProductionVariantManagedInstanceScaling",
+    "InstancePools": "InstancePool",
+    "ScaleInPolicy": "ProductionVariantManagedInstanceScalingScaleInPolicy",
+    "Specification": "InferenceComponentSpecification",
+    "Specifications": "InferenceComponentSpecification",
+    "RuntimeConfig": "InferenceComponentRuntimeConfig",
+    "DesiredRuntimeConfig": "InferenceComponentRuntimeConfig",
+    "Container": "InferenceComponentContainerSpecification",
+    "StartupParameters": "InferenceComponentStartupParameters",
+    "ComputeResourceRequirements": "InferenceComponentComputeResourceRequirements",
+    "SchedulingConfig": "InferenceComponentSchedulingConfig",
     "DataCaptureConfig": "DataCaptureConfig",
     "AsyncInferenceConfig": "AsyncInferenceConfig",
     "ClientConfig": "AsyncInferenceClientConfig",

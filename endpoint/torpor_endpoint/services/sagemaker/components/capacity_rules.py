@@ -1,0 +1,92 @@
+"""The rules for variants without a model, whose instances are for inference components."""
+
+from collections.abc import Iterable
+
+from torpor_endpoint.core.components.component_records import ComponentRecord
+from torpor_endpoint.core.pricing.catalogue import instance_type
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.services.sagemaker import errors
+from torpor_endpoint.services.sagemaker.rules import Rules, Wire
+
+CAPACITY_CONFIG_RULES: Rules[Wire] = (
+    (
+        lambda params: len({"ModelName" in one for one in params["ProductionVariants"]}) > 1,
+        "ProductionVariants must all have a ModelName, or none, where inference components are to be deployed.",
+    ),
+    (
+        lambda params: (
+            "ExecutionRoleArn" not in params and any("ModelName" not in one for one in params["ProductionVariants"])
+        ),
+        "ExecutionRoleArn must be given with production variants without a ModelName: their inference components use "
+        "it.",
+    ),
+    (
+        lambda params: any("ModelName" not in one for one in params.get("ShadowProductionVariants", ())),
+        "ShadowProductionVariants must have a ModelName: inference components have no shadow variants.",
+    ),
+    (
+        lambda params: (
+            bool(params.get("ShadowProductionVariants"))
+            and any("ModelName" not in one for one in params["ProductionVariants"])
+        ),
+        "ShadowProductionVariants cannot be used with inference components.",
+    ),
+)
+
+CAPACITY_RULES: Rules[Wire] = (
+    (
+        lambda v: "ModelName" in v and "InstancePools" in v,
+        'Production variant "{variant}": InstancePools is supported by Torpor for inference components only. Give '
+        "InstanceType beside ModelName.",
+    ),
+    (
+        lambda v: "ModelName" not in v and "ServerlessConfig" in v,
+        'Production variant "{variant}" must have a ModelName with ServerlessConfig: inference components need '
+        "instances.",
+    ),
+    (
+        lambda v: "InstancePools" in v and "InstanceType" in v,
+        'Production variant "{variant}" must have only one of InstanceType and InstancePools.',
+    ),
+    (
+        lambda v: any("ModelNameOverride" in pool for pool in v.get("InstancePools", ())),
+        'Production variant "{variant}": ModelNameOverride is not supported by Torpor. Give the inference component '
+        "Specifications, one for each InstanceType.",
+    ),
+    (
+        lambda v: any(instance_type(pool["InstanceType"]) is None for pool in v.get("InstancePools", ())),
+        'Production variant "{variant}": InstancePools has an instance type that is not in Torpor\'s catalogue.',
+    ),
+    (
+        lambda v: _repeats(v, "InstanceType"),
+        'Production variant "{variant}": InstancePools must not have the same InstanceType twice.',
+    ),
+    (
+        lambda v: _repeats(v, "Priority"),
+        'Production variant "{variant}": InstancePools must not have the same Priority twice.',
+    ),
+    (
+        lambda v: "ScaleInPolicy" in v.get("ManagedInstanceScaling", {}) and not _scales(v),
+        'Production variant "{variant}": ScaleInPolicy needs ManagedInstanceScaling with Status ENABLED.',
+    ),
+)
+
+
+def check_room_stays(components: Iterable[ComponentRecord], new: Iterable[Variant]) -> None:
+    """Raises ValidationException if an update of the endpoint takes away a variant that has components."""
+    kept = {variant.name for variant in new if variant.for_components}
+    lost = {component.variant_name: component.name for component in components if component.variant_name not in kept}
+    for variant, component in lost.items():
+        raise errors.INVALID(
+            f'Production variant "{variant}" has inference components, such as "{component}": delete them before an '
+            "update removes it or gives it a model."
+        )
+
+
+def _repeats(production: Wire, member: str) -> bool:
+    found = [pool[member] for pool in production.get("InstancePools", ())]
+    return len(set(found)) < len(found)
+
+
+def _scales(production: Wire) -> bool:
+    return bool(production["ManagedInstanceScaling"].get("Status", "ENABLED") == "ENABLED")

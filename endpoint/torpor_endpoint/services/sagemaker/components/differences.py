@@ -1,0 +1,25 @@
+"""Lists the known differences from AWS of the operations on inference components."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from torpor_endpoint.services.sagemaker.members.checking import kept, listed
+from torpor_endpoint.services.sagemaker.members.known import Treatment
+
+DIFFERENCES: Final[Mapping[str, str]] = {
+    "CreateInferenceComponent": "ModelName may be a model of Mode MultiModel or of several containers; `--aws-strict` refuses both. Without RuntimeConfig a component has one copy. "
+    "BaseInferenceComponentName needs a base on the same endpoint, and RuntimeConfig is refused beside it. "
+    f"Kept without effect: {listed(Treatment.KEPT, 'InferenceComponentSpecification', 'InferenceComponentContainerSpecification', 'InferenceComponentStartupParameters', 'InferenceComponentSchedulingConfig')}: "
+    "this machine is one Availability Zone, and images and artifacts are on it already. "
+    f"Refused by name: {listed(Treatment.REFUSED, 'InferenceComponentComputeResourceRequirements')}, and members that Torpor does not know.",
+    "UpdateInferenceComponent": "Specification replaces the former one as a whole. DeploymentConfig needs a Specification. A component that is Failed can only be deleted.",
+    "UpdateInferenceComponentRuntimeConfig": "A component that is Failed can only be deleted. Adapters have no copies of their own.",
+    "DeleteInferenceComponent": "A base is refused while it has adapters, with a text of Torpor's own. DeleteEndpoint leaves components behind, as on AWS: they have no copies any more, and can be deleted.",
+    "DescribeInferenceComponent": "PlacementStatus is shown where the variant has InstancePools.",
+}
+
+WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
+    operation: tuple(kept(f"{operation}Input"))
+    for operation in ("CreateInferenceComponent", "UpdateInferenceComponent")
+}
+"""By operation, the members that are kept and shown without effect."""
