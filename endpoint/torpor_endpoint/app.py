@@ -91,7 +91,7 @@ class EndpointProcess:
 
     def _hosts_of(self, endpoint: str) -> tuple[str, ...]:
         live = self._parts.roster.get(endpoint)
-        variants = () if live is None else [pool.variant for pool in live.pools.values() if pool.variant.direct]
+        variants = () if live is None else [pool.variant for pool in live.every_pool if pool.variant.direct]
         return tuple(dict.fromkeys(container.name for variant in variants for container in variant.containers))
 
     @asynccontextmanager

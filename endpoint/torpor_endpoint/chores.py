@@ -58,6 +58,7 @@ class Chores:
             "metrics": lambda: age(parts.account.registry, parts.roster, pause_of("metrics")),
             "sizer": self._sizer.run,
             "capacity": self._capacity.run,
+            "rollouts": lambda: parts.controller.watch_rollouts(pause_of("rollouts")),
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
             "zygote": lambda: parts.warm_parent.retire(parts.options.warm_idle_s),
@@ -87,6 +88,9 @@ class Chores:
                 return self._sizer.quiet_s()
             case "capacity":
                 return self._capacity.quiet_s()
+            case "rollouts":
+                rollouts = self._parts.controller.rollouts
+                return min(rollouts.quiet_s(), self._watch.quiet_s()) if rollouts.watched else rollouts.quiet_s()
             case "alarms":
                 return self._watch.quiet_s()
             case "scaler":

@@ -125,7 +125,15 @@ class Parts:
         # the fleet
         launching = self._launching()
         factory = self._factory(launching)
-        self.controller = Controller(self.store, self.roster, factory, epoch, self._endpoint_deleted)
+        self.controller = Controller(
+            self.store,
+            self.roster,
+            factory,
+            epoch,
+            self._endpoint_deleted,
+            alarms_on=self.account.alarms.going_off,
+            pace=options.time_scale,
+        )
         self.components = ComponentController(
             self.store, self.roster, factory, epoch, self.meters.forget, self.controller.resize, options.strict
         )

@@ -39,7 +39,7 @@ def under_way(roster: FleetRoster) -> str | None:
 
 
 def _pools(roster: FleetRoster) -> Iterator[InstancePool]:
-    return (pool for live in roster for pool in live.pools.values())
+    return (pool for live in roster for pool in live.every_pool)
 
 
 async def _moved(container: LiveContainer, ahead_s: float) -> float:

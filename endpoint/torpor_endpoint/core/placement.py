@@ -245,8 +245,11 @@ class Placement(Generic[T]):
         return instance
 
 
-def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:
-    """The variant at `point` (0 to 1), where each variant has a share by its weight. If all are 0 the first has all."""
+W = TypeVar("W")
+
+
+def weighted(weights: Sequence[tuple[W, float]], point: float) -> W:
+    """The variant, or the fleet of a variant, at `point` (0 to 1), where each variant has a share by its weight. If all are 0 the first has all."""
     total = sum(weight for _, weight in weights)
     left = point * total
     for name, weight in weights:

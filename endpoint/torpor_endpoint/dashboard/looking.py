@@ -52,7 +52,7 @@ class Looking:
 
     def _busy(self) -> set[InstancePool]:
         """The pools that have had a request in the last few looks."""
-        now = {pool: self._look_at(pool) for live in self.roster for pool in live.pools.values()}
+        now = {pool: self._look_at(pool) for live in self.roster for pool in live.every_pool}
         self._seen.clear()
         self._seen.update(now)
         return {pool for pool, seen in now.items() if seen.quiet <= LINGER_LOOKS}

@@ -86,7 +86,7 @@ class Collector:
 
     def quiet_s(self, period_s: float) -> float:
         """Seconds that no reading is needed, if each `period_s` of a ready instance should have one."""
-        ready = any(pool.ready for live in self._roster for pool in live.pools.values())
+        ready = any(pool.ready for live in self._roster for pool in live.every_pool)
         return period_s if ready else inf
 
     async def refresh(self, wanted: Wanted = lambda pool, incarnation: True) -> None:
@@ -95,7 +95,7 @@ class Collector:
             incarnations = [
                 (pool, incarnation)
                 for live in self._roster
-                for pool in live.pools.values()
+                for pool in live.every_pool
                 for incarnation in pool.ready
             ]
             asked = [(pool, incarnation) for pool, incarnation in incarnations if wanted(pool, incarnation)]

@@ -12,9 +12,12 @@ from torpor_account.log_lines import about
 from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, may, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
-from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
+from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.rollout_driver import LOOK_S, AlarmsOn, RolloutDriver, Warm, left_cold, no_alarm
+from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.storage.store import Store
 
 RETRY_S = 5.0
@@ -39,7 +42,9 @@ def wanted_variants(endpoint: EndpointRecord) -> tuple[Variant, ...]:
 class Controller:
     """Acts on the records of endpoints. Any thread may call `changed`; everything else runs on the event loop.
 
-    `epoch` gives epoch seconds. `deleted` is awaited with the name of an endpoint whose instances have ended.
+    `epoch` gives epoch seconds. `deleted` is awaited with the name of an endpoint whose instances have ended. The waits
+    of rollouts pass `pace` times faster than their policies say, `alarms_on` can end them, and `warm` is awaited before
+    the first traffic of a step.
     """
 
     def __init__(
@@ -49,6 +54,10 @@ class Controller:
         factory: InstanceFactory,
         epoch: Callable[[], float],
         deleted: Callable[[str], Awaitable[None]],
+        *,
+        alarms_on: AlarmsOn = no_alarm,
+        warm: Warm = left_cold,
+        pace: float = 1.0,
     ) -> None:
         self._store = store
         self._roster = roster
@@ -60,13 +69,15 @@ class Controller:
         self._changed_meanwhile: set[str] = set()
         self._resizing: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
+        leave_s = factory.timing.grace_s
+        self.rollouts = RolloutDriver(epoch, self._replaced, alarms_on=alarms_on, warm=warm, pace=pace, leave_s=leave_s)
 
     async def start(self) -> None:
         """Serve every endpoint in the store, and finish what a restart interrupted."""
         self._loop = asyncio.get_running_loop()
         for endpoint in await asyncio.to_thread(self._store.endpoints):
             if endpoint.status in SERVING:
-                self._serve(endpoint)
+                await self._serve(endpoint)
             self._schedule(endpoint.name)
 
     def changed(self, name: str) -> None:
@@ -87,6 +98,13 @@ class Controller:
             updating = replace(endpoint, status=move(endpoint.status, EndpointEvent.UPDATE))
             if self._store.replace_endpoint(updating, expected_status=endpoint.status):
                 self.changed(name)
+
+    async def watch_rollouts(self, pause: Callable[[float], Awaitable[None]]) -> None:
+        """Look once a second whether an alarm or the time moves a rollout, for ever."""
+        while True:
+            for name in self.rollouts.due():
+                self._schedule(name)
+            await pause(LOOK_S)
 
     def under_way(self) -> str | None:
         """The first endpoint that is being changed; None if there is none."""
@@ -135,6 +153,8 @@ class Controller:
                 await self._create(endpoint)
             case EndpointStatus.UPDATING:
                 await self._update(endpoint)
+            case EndpointStatus.ROLLING_BACK if endpoint.rollout is not None:
+                await self.rollouts.drive(endpoint, self._deployment(endpoint))
             case EndpointStatus.ROLLING_BACK:
                 await self._record(endpoint, EndpointEvent.ROLLED_BACK)
             case EndpointStatus.DELETING:
@@ -156,9 +176,14 @@ class Controller:
     async def _update(self, endpoint: EndpointRecord) -> None:
         """AWS: "the new fleet first, then traffic shifts, then the old fleet is removed": no request is lost."""
         deployment = self._deployment(endpoint)
+        if endpoint.rollout is not None and _in_steps(endpoint, endpoint.rollout, deployment):
+            await self.rollouts.drive(endpoint, deployment)
+            return
+        endpoint = replace(endpoint, rollout=None)
         try:
             await deployment.become(endpoint.pending_variants or endpoint.variants, endpoint.pending_told)
         except DeploymentFailed as failure:
+            deployment.give_up()
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
             self._changed_meanwhile.add(endpoint.name)
         else:
@@ -166,6 +191,7 @@ class Controller:
 
     async def _delete(self, endpoint: EndpointRecord) -> None:
         self._roster.stop(endpoint.name)
+        self.rollouts.forget(endpoint.name)
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
             await deployment.close("its endpoint is deleted")
@@ -173,18 +199,32 @@ class Controller:
         await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
 
     async def _record(self, endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> None:
-        moved = replace(after(endpoint, event, reason), modified_s=self._epoch())
-        await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=endpoint.status)
+        await self._replaced(endpoint, replace(after(endpoint, event, reason), modified_s=self._epoch()))
 
-    def _serve(self, endpoint: EndpointRecord) -> None:
+    async def _replaced(self, was: EndpointRecord, moved: EndpointRecord) -> bool:
+        return await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=was.status)
+
+    async def _serve(self, endpoint: EndpointRecord) -> None:
         deployment = self._deployment(endpoint)
+        rollout = endpoint.rollout if endpoint.rollout is not None and endpoint.rollout.fleets else None
         try:
-            deployment.start(endpoint.variants)
+            deployment.start(endpoint.variants, () if rollout is None else endpoint.pending_variants or ())
         except DeploymentFailed as failure:
             log.error("endpoint %s cannot be served: %s", endpoint.name, failure, extra=about(endpoint=endpoint.name))
+        else:
+            if rollout is not None:
+                await self._replaced(endpoint, self.rollouts.resumed(endpoint, deployment))
         self._roster.serve(deployment.live)
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:
             self._deployments[endpoint.name] = Deployment(FleetEndpoint(endpoint.name, endpoint.arn), self._factory)
         return self._deployments[endpoint.name]
+
+
+def _in_steps(endpoint: EndpointRecord, rollout: Rollout, deployment: Deployment) -> bool:
+    """Whether the update goes step by step: not one that mends an endpoint between two configurations, and not one that
+    brings or removes variants, which AWS refuses."""
+    if rollout.phase is not RolloutPhase.PLANNED:
+        return True
+    return deployment.live.shift is None and {one.name for one in endpoint.pending_variants or ()} == set(deployment.live.pools)

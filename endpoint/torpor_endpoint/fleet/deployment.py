@@ -1,32 +1,26 @@
-"""Deploys the variants of one endpoint: starts the new pools, swaps them in, then drains the old ones."""
+"""Deploys the variants of one endpoint: starts the new pools, swaps them in, then drains the old ones. A rollout has
+both for a while (`two_fleets`)."""
 
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from torpor_account.outer_edge import outer_edge
 from torpor_container.settings import BadSetting
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.in_service.incarnation import StartTrouble
+from torpor_endpoint.fleet.two_fleets import TwoFleets
+from torpor_endpoint.fleet.variant_change import DeploymentFailed, VariantChange, all_ready
 from torpor_endpoint.in_service.served_endpoints import same_machine
 
 log = logging.getLogger(__name__)
 
-NO_PING = (
-    "The {containers} for production variant {variant} did not pass the ping health check. "
-    "Please check CloudWatch logs for this endpoint."
-)
-NO_ARTIFACT = (
-    'Failed to download model data for container "{container}" from URL: "{url}". Please ensure that there is an '
-    "object located at the URL and that the role passed to CreateModel has permissions to download the object."
-)
 UNKNOWN_IMAGE = (
     "The image {image} of production variant {variant} is not one that this endpoint can run: nothing is pulled from a "
     "registry. Use `torpor` or an AWS XGBoost or scikit-learn image, or give a file with --images: a row with "
@@ -34,51 +28,6 @@ UNKNOWN_IMAGE = (
     "`--unknown-images built-in` lets the built-in container stand in for every such image."
 )
 BAD_SETTING = "The Environment of production variant {variant} cannot be read: {error}"
-
-
-class DeploymentFailed(Exception):
-    """A deployment failed. The message is the endpoint's FailureReason."""
-
-
-@dataclass(frozen=True)
-class VariantChange:
-    """What a deployment does to one pool: its number of instances before and after, and its new variant.
-
-    Requests may wake the pool or make it grow during the deployment. Their size then stays.
-    """
-
-    pool: InstancePool
-    variant: Variant
-    before: int
-    after: int  # the deployment waits until so many are ready
-    why: str
-    fresh: bool = False  # the pool is a new one
-    resized: bool = False  # the update names `after`; otherwise it is the size that the pool has
-
-    @property
-    def most(self) -> int:
-        """The size while the deployment may still fail: no instance leaves before it succeeds."""
-        return max(self.before, self.after)
-
-    def begin(self) -> None:
-        self.pool.at_least = self.after
-        self.pool.scale(self.most, self.why)
-
-    def undo(self) -> None:
-        self.pool.at_least = 0
-        unchanged = self.pool.size == self.most and not self.pool.traffic.in_flight
-        if unchanged or size_range(self.pool.variant, self.pool.settings.concurrency) is None:
-            self.pool.scale(self.before, "the update failed")
-
-    def finish(self) -> None:
-        self.pool.at_least = 0
-        self.pool.become(self.variant)
-        self.pool.resized = self.pool.resized or self.resized
-        named = self.fresh or self.resized
-        size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)
-        sized = size_range(self.pool.variant, self.pool.settings.concurrency) is not None
-        if size or not sized or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
-            self.pool.scale(size, self.why)
 
 
 class Deployment:
@@ -89,6 +38,7 @@ class Deployment:
         self._factory = factory
         self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
         self._closing: set[asyncio.Task[None]] = set()
+        self._fleets: TwoFleets | None = None
         self._closed = False
 
     async def become(self, variants: Sequence[Variant], resized: Collection[str] = ()) -> None:
@@ -104,16 +54,69 @@ class Deployment:
             unfinished.callback(self._undo, changes)
             for change in changes:
                 change.begin()
-            await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
+            await asyncio.gather(*(all_ready(change.pool, change.after) for change in changes))
             unfinished.pop_all()
         self._swap(changes)
 
-    def start(self, variants: Sequence[Variant]) -> None:
+    # -- a rollout: two fleets for a while -------------------------------------------------------------------------
+    async def begin(self, variants: Sequence[Variant], resized: Collection[str]) -> TwoFleets:
+        """Bring a green fleet of these variants beside the present one, which has variants of the same names. No
+        instance starts yet. Raises DeploymentFailed."""
+        for variant in variants:
+            if fault := await self._factory.fault(variant, self.live.arn):
+                raise DeploymentFailed(fault)
+        fleets = TwoFleets(self.live, [self._change(one, one.name in resized) for one in variants], self._shifted)
+        self._fleets = fleets
+        return fleets
+
+    def resume(self, rollout: Rollout, variants: Sequence[Variant], resized: Collection[str]) -> TwoFleets:
+        """The same after a restart, in mid-rollout: after `start`, which has spared the instances of these variants.
+        Raises DeploymentFailed."""
+        sizes = {one.name: one for one in rollout.fleets}
+        changes = []
+        for variant in variants:
+            pool, size = self._pool_for(variant), sizes[variant.name]
+            fresh = pool is not self.live.pools.get(variant.name)
+            before = 0 if fresh else size.blue
+            told = variant.name in resized
+            changes.append(VariantChange(pool, variant, before, size.green, "deployed", fresh=fresh, resized=told))
+            if fresh:
+                running = self._factory.running(self.live.name, variant)
+                pool.adopt([number for number, same in running.items() if same])
+        self._fleets = TwoFleets(self.live, changes, self._shifted)
+        return self._fleets
+
+    def finish(self) -> None:
+        """Serve by the green fleet alone, and let the blue one end."""
+        if self._fleets is not None:
+            self._swap(self._fleets.changes)
+
+    def give_up(self) -> None:
+        """Serve by the blue fleet alone, and let the green one end."""
+        if self._fleets is not None:
+            fleets, self._fleets = self._fleets, None
+            self._factory.updating()
+            self._serve(dict(self.live.pools))
+            for pool in self.live.pools.values():
+                pool.at_least = 0
+            self._undo(fleets.changes)
+
+    async def until_left(self, within_s: float) -> None:
+        """Wait until the fleet that was replaced has ended, this long at most."""
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=within_s)
+
+    def _shifted(self) -> None:
+        self._factory.updating()
+        self._factory.changed()
+
+    def start(self, variants: Sequence[Variant], coming: Sequence[Variant] = ()) -> None:
         """Serve these variants at once after a restart: requests wait for the instances.
 
         Instances that run already are adopted if they were launched for the same containers and machine, and end
         otherwise. If more are adopted than a variant has, the sizer removes them; a variant of a fixed size has no
         sizer, so they leave at once. A variant that may scale to zero starts no other instance until a request comes.
+        `coming` has the variants of a rollout that goes on: `resume` adopts their instances, and wants the others.
         Raises DeploymentFailed if an image is unknown: no variant is served then, until an update or a restart, and
         `live.trouble` says why.
         """
@@ -126,8 +129,10 @@ class Deployment:
         for pool in pools:
             running = self._factory.running(self.live.name, pool.variant)
             pool.adopt([number for number, same in running.items() if same])
-            pool.end([number for number, same in running.items() if not same], "it was of another configuration")
-            if not may_sleep(pool.variant):
+            spared = self._of(coming, pool.variant.name)
+            ending = [number for number, same in running.items() if not same and number not in spared]
+            pool.end(ending, "it was of another configuration")
+            if not coming and not may_sleep(pool.variant):
                 wanted = at_start(pool.variant, pool.settings.concurrency)
                 sized = size_range(pool.variant, pool.settings.concurrency) is not None
                 pool.scale(max(wanted, pool.size) if sized else wanted, "the endpoint started")
@@ -135,16 +140,25 @@ class Deployment:
     async def close(self, why: str) -> None:
         """Drain and stop every instance. The disks stay, for the next start."""
         self._closed = True
-        pools = self.live.pools
-        self._serve({})
-        await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
+        pools = self._leave()
+        await asyncio.gather(*(pool.close(why) for pool in pools), *self._closing)
 
     async def detach(self) -> None:
         """Serve no more, and let the instances run on."""
         self._closed = True
-        pools = self.live.pools
+        pools = self._leave()
+        await asyncio.gather(*(pool.detach() for pool in pools), *self._closing)
+
+    def _leave(self) -> tuple[InstancePool, ...]:
+        """Serve no more. Returns the pools, those of a rollout too."""
+        pools, self._fleets = self.live.every_pool, None
         self._serve({})
-        await asyncio.gather(*(pool.detach() for pool in pools.values()), *self._closing)
+        return pools
+
+    def _of(self, variants: Sequence[Variant], name: str) -> set[int]:
+        """The slot numbers of the instances that run for the variant of this name among these."""
+        found = [self._factory.running(self.live.name, variant) for variant in variants if variant.name == name]
+        return {number for running in found for number, same in running.items() if same}
 
     def _pool_for(self, variant: Variant) -> InstancePool:
         present = self.live.pools.get(variant.name)
@@ -183,8 +197,9 @@ class Deployment:
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
         self._factory.updating()
+        self._fleets = None
         staying = {change.pool for change in changes}
-        ordinary = [pool for pool in self.live.pools.values() if pool.variant.copies is None]
+        ordinary = [pool for pool in self.live.every_pool if pool.variant.copies is None]
         old = [pool for pool in ordinary if pool not in staying]
         for change in changes:
             change.finish()
@@ -209,22 +224,3 @@ class Deployment:
         name = pool.variant.name
         if name not in self.live.pools and self._numbers[name].all_free and not self._closed:
             await self._factory.vacated(self.live.name, name)
-
-
-async def _all_ready(pool: InstancePool, size: int) -> None:
-    await pool.until(lambda: len(pool.ready) >= size or pool.hopeless or pool.closed)
-    if len(pool.ready) < size and pool.trouble is not None:
-        raise DeploymentFailed(_failure_reason(pool.variant, pool.trouble))
-
-
-def _failure_reason(variant: Variant, trouble: StartTrouble) -> str:
-    """AWS's sentence, then the cause in brackets; 1024 characters at most."""
-    failed = [one for one in variant.containers if one.name in trouble.containers] or list(variant.containers[:1])
-    if trouble.reason.startswith("Failed to download model data"):
-        name = failed[0].name if len(variant.containers) > 1 else "container_1"
-        shown = NO_ARTIFACT.format(container=name, url=failed[0].model_data_url)
-    else:
-        names = ", ".join([one.name for one in failed])
-        plural = "s" if len(failed) > 1 else ""
-        shown = NO_PING.format(containers=f"{names} container{plural}", variant=variant.name)
-    return f"{shown} ({trouble.reason})"[:1024]

@@ -151,6 +151,12 @@ class InstancePool(VariantPool):
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
+    async def until_left(self) -> None:
+        """Wait until the instances that are no longer wanted have stopped."""
+        while leaving := set(self._leaving):
+            await asyncio.wait(leaving)
+            self._leaving -= leaving
+
     async def detach(self) -> None:
         """Let the instances run on, for the next endpoint process to adopt. Requests that still wait are lost."""
         self.closed = True

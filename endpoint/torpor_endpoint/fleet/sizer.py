@@ -31,13 +31,13 @@ class Sizer:
         """Size every pool once a second, until cancelled."""
         while True:
             for live in self._roster:
-                for pool in live.pools.values():
+                for pool in live.every_pool:
                     self.resize(pool)
             await self._pause(PERIOD_S)
 
     def quiet_s(self) -> float:
         """Seconds in which no pool changes its size, unless a request comes; 0 if one may change at the next look."""
-        return min((self._quiet_s(pool) for live in self._roster for pool in live.pools.values()), default=inf)
+        return min((self._quiet_s(pool) for live in self._roster for pool in live.every_pool), default=inf)
 
     def _quiet_s(self, pool: InstancePool) -> float:
         allowed = _range(pool)

@@ -3,7 +3,7 @@
 import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.resource_records import Container, Variant
@@ -11,6 +11,20 @@ from torpor_endpoint.in_service.pool import VariantPool
 
 P = TypeVar("P", bound=VariantPool)
 DIGEST_CHARS = 16
+
+
+class TrafficShift(NamedTuple, Generic[P]):
+    """What a rollout brings beside the pools that are current: the green fleet."""
+
+    pools: Mapping[str, P]
+    """By variant name. A pool that serves both configurations is also in the endpoint's own."""
+    shares: Mapping[str, float]
+    """Of each variant's traffic, the part that these pools get."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all traffic goes to these pools."""
+        return all(share >= 1.0 for share in self.shares.values())
 
 
 class ServedEndpoint(Protocol):
@@ -50,6 +64,14 @@ class ServedEndpoint(Protocol):
     def weights(self) -> list[tuple[str, float]]:
         """The weight of each production variant."""
 
+    @property
+    def every_pool(self) -> Sequence[VariantPool]:
+        """The pools, and those of the fleet that a rollout brings."""
+
+    @property
+    def shifting(self) -> Sequence[tuple[VariantPool, float]]:
+        """During a rollout, each pool that answers callers with its part of all traffic; empty otherwise."""
+
 
 class ServedEndpoints(Protocol):
     """The endpoints that take requests, as the router reads them."""
@@ -70,20 +92,41 @@ class LiveEndpoint(Generic[P]):
         self.trouble: str | None = None
         self.serve(pools or {})
 
-    def serve(self, pools: dict[str, P]) -> None:
-        """Serve by these pools from now on."""
+    def serve(self, pools: dict[str, P], shift: TrafficShift[P] | None = None) -> None:
+        """Serve by these pools from now on, and by those of a shift. A change of the shift comes with a new mapping of
+        pools: who remembers a way by the mapping finds it out anew."""
         self.pools = pools
+        self.shift = shift
         ordinary = {name: pool for name, pool in pools.items() if pool.variant.copies is None}
         self.production = {name: pool for name, pool in ordinary.items() if not pool.variant.shadow}
         self.takes_components = any(pool.variant.for_components for pool in self.production.values())
         copied = [(pool.variant.copies, pool) for pool in pools.values()]
         self.components = {copies.component: pool for copies, pool in copied if copies is not None}
-        self.shadows = tuple(pool for pool in pools.values() if pool.variant.shadow)
+        fleet = pools if shift is None or not shift.complete else shift.pools
+        self.shadows = tuple(pool for pool in fleet.values() if pool.variant.shadow)
+        self.every_pool = tuple({**dict.fromkeys(pools.values()), **_new_in(shift)})
+        self.shifting = () if shift is None else _parts(self.production, shift)
 
     @property
     def weights(self) -> list[tuple[str, float]]:
         """The weight of each production variant."""
         return [(name, pool.variant.weight) for name, pool in self.production.items()]
+
+
+def _new_in(shift: TrafficShift[P] | None) -> dict[P, None]:
+    return {} if shift is None else dict.fromkeys(shift.pools.values())
+
+
+def _parts(production: Mapping[str, P], shift: TrafficShift[P]) -> tuple[tuple[P, float], ...]:
+    """Both fleets divide the traffic of each variant, which has its own part by its weight."""
+    green = {name: pool for name, pool in shift.pools.items() if not pool.variant.shadow}
+    parts = [(pool, part * (1.0 - shift.shares.get(name, 0.0))) for name, pool, part in _by_weight(production)]
+    return (*parts, *((pool, part * shift.shares.get(name, 0.0)) for name, pool, part in _by_weight(green)))
+
+
+def _by_weight(pools: Mapping[str, P]) -> list[tuple[str, P, float]]:
+    total = sum(pool.variant.weight for pool in pools.values())
+    return [(name, pool, pool.variant.weight / total if total else 1 / len(pools)) for name, pool in pools.items()]
 
 
 class Roster(Generic[P]):
@@ -130,7 +173,9 @@ class Roster(Generic[P]):
 
     def green_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name, of the fleet that a rollout brings."""
-        return {}
+        live = self._serving.get(endpoint_name)
+        shift = live.shift if live else None
+        return {name: len(pool.ready) for name, pool in shift.pools.items()} if shift else {}
 
 
 def same_machine(old: Variant, new: Variant) -> bool:

@@ -223,7 +223,7 @@ class OwnPages:
         return JSONResponse(await retired(self.roster, live, model, path))
 
     async def _decisions(self, live: FleetEndpoint, model: str) -> list[Json]:
-        ready = (incarnation for pool in live.pools.values() for incarnation in pool.ready)
+        ready = (incarnation for pool in live.every_pool for incarnation in pool.ready)
         return [*chain(*await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready)))]
 
     def _named(self, request: Request) -> FleetEndpoint:

@@ -26,8 +26,8 @@ async def found_own_models(
 
 
 async def _served(live: FleetEndpoint) -> ServedModels:
-    ready = [incarnation for pool in live.pools.values() for incarnation in pool.ready]
+    ready = [incarnation for pool in live.every_pool for incarnation in pool.ready]
     containers = [container for incarnation in ready for container in incarnation.containers]
     states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
     resident = [model for state in states if state is not None for model in state["models"]]
-    return ServedModels(live.name, any(pool.variant.multi_model for pool in live.pools.values()), resident)
+    return ServedModels(live.name, any(pool.variant.multi_model for pool in live.every_pool), resident)

@@ -74,6 +74,8 @@ class Router:
         if component or live.takes_components:
             drawn, pool = False, component_pool(live, component, named)
             variant = pool.variant.name
+        elif live.shifting:
+            variant, pool, drawn = *self._in_shift(live, request, target, passage), True
         else:
             chosen = _variant_of_session(live, request, target) if named is None else named
             variant = self._variant(live, chosen, passage)
@@ -91,6 +93,23 @@ class Router:
             raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
         return live
 
+    def _in_shift(
+        self, live: ServedEndpoint, request: Invoke, target: str | None, passage: Passage
+    ) -> tuple[str, VariantPool]:
+        """The variant and the fleet of it, during a rollout. A session stays with the fleet that has it."""
+        named = request.text(TARGET_VARIANT)
+        if named is not None:
+            self._variant(live, named, passage)
+        parts = [(pool, part) for pool, part in live.shifting if named in (None, pool.variant.name)]
+        if (session := request.headers.get(SESSION_ID)) is not None:
+            for pool, _ in parts:
+                if knows_session(pool, target, session):
+                    return pool.variant.name, pool
+        if DRAW not in passage.scope:
+            passage.scope[DRAW] = self._draw()
+        pool = weighted(parts, passage.scope[DRAW])
+        return pool.variant.name, pool
+
     def _variant(self, live: ServedEndpoint, named: str | None, passage: Passage) -> str:
         """Draws once for each request, whichever way it goes: a request that cannot go inline keeps its variant."""
         if named is None and len(live.production) == 1:
@@ -106,7 +125,7 @@ class Router:
     def route_stream(self, passage: Passage) -> None:
         """As `route`, for InvokeEndpointWithResponseStream. AWS has no route for it to one of many models."""
         live = self._endpoint(passage.home.endpoint)
-        if self._strict and any(pool.variant.multi_model for pool in live.pools.values()):
+        if self._strict and any(pool.variant.multi_model for pool in live.every_pool):
             detail = f"Endpoint {live.name} has many models: InvokeEndpointWithResponseStream takes no TargetModel."
             raise RuntimeFault(Situation.PARAMETER, detail=detail)
         self.route(passage)
@@ -114,7 +133,7 @@ class Router:
     def route_async(self, passage: Passage) -> None:
         """As `route`, for InvokeEndpointAsync. AWS has no route for it to one of many models."""
         live = self._endpoint(passage.home.endpoint)
-        variants = [pool.variant for pool in live.pools.values()]
+        variants = [pool.variant for pool in live.every_pool]
         if any(variant.asynchronous is None for variant in variants):
             why = "its configuration has no AsyncInferenceConfig"
             raise RuntimeFault(Situation.PARAMETER, detail=f"Endpoint {live.name} is not asynchronous: {why}.")

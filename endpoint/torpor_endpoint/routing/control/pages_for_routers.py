@@ -153,7 +153,7 @@ class PagesForRouters:
         asked = await _asked(request)
         endpoint, role = (str(asked.get(name)) for name in ("endpoint", "role"))
         live = self.roster.get(endpoint)
-        if self.role_keys is None or live is None or all(pool.variant.role != role for pool in live.pools.values()):
+        if self.role_keys is None or live is None or all(pool.variant.role != role for pool in live.every_pool):
             raise HTTPException(404, f"no variant of an endpoint {endpoint!r} acts as a role {role!r}")
         try:
             keys = await asyncio.to_thread(self.role_keys, endpoint, role)

@@ -83,7 +83,7 @@ class RouterBoard:
     def shares_of_calls(self) -> Json:
         """What the control and each router have of the calls to the endpoints' present pools, in flight and since each
         began."""
-        pools = [pool.traffic for live in self._roster() for pool in live.pools.values()]
+        pools = [pool.traffic for live in self._roster() for pool in live.every_pool]
         here = _calls([(one.in_flight - one.elsewhere, one.invocations - one.invocations_elsewhere) for one in pools])
         routers = {
             name: _calls([(report.in_flight, report.invocations) for _, report in known.traffic.values()])
@@ -171,7 +171,7 @@ class RouterBoard:
     def _look_again(self) -> None:
         """Those who drain instances look again whether a router uses them."""
         for live in self._roster():
-            for pool in live.pools.values():
+            for pool in live.every_pool:
                 if pool.leaving:
                     pool.changed()
 

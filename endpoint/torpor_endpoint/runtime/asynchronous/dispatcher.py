@@ -161,7 +161,7 @@ class AsyncDispatcher:
         """Put the levels, and tell the sizer what waits."""
         for live in self._roster:
             if _is_async(live):
-                ready = sum(len(pool.ready) for pool in live.pools.values())
+                ready = sum(len(pool.ready) for pool in live.every_pool)
                 self._meter.level(live.name, self.level(live.name), ready)
                 self._put_demand(live)
 
@@ -180,7 +180,7 @@ class AsyncDispatcher:
         for (endpoint, _), sending in self._lines.items():
             if endpoint == live.name and (found := sending.pool()) is not None:
                 waiting[found[1]] += len(sending.line)
-        for pool in live.pools.values():
+        for pool in live.every_pool:
             unsent = max(0, self._desk.taken[pool] - pool.traffic.in_flight)
             pool.traffic.queued = waiting[pool] + unsent
 
@@ -196,4 +196,4 @@ class AsyncDispatcher:
 
 
 def _is_async(live: ServedEndpoint) -> bool:
-    return any(pool.variant.asynchronous is not None for pool in live.pools.values())
+    return any(pool.variant.asynchronous is not None for pool in live.every_pool)
