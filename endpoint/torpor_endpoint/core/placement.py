@@ -249,7 +249,8 @@ W = TypeVar("W")
 
 
 def weighted(weights: Sequence[tuple[W, float]], point: float) -> W:
-    """The variant, or the fleet of a variant, at `point` (0 to 1), where each variant has a share by its weight. If all are 0 the first has all."""
+    """The variant, or the fleet of a variant, at `point` (0 to 1), where each has a share by its weight. If all are 0
+    the first has all."""
     total = sum(weight for _, weight in weights)
     left = point * total
     for name, weight in weights:

@@ -93,10 +93,7 @@ class Collector:
         """Read every ready instance now, or only those that are wanted."""
         async with self._reading:
             incarnations = [
-                (pool, incarnation)
-                for live in self._roster
-                for pool in live.every_pool
-                for incarnation in pool.ready
+                (pool, incarnation) for live in self._roster for pool in live.every_pool for incarnation in pool.ready
             ]
             asked = [(pool, incarnation) for pool, incarnation in incarnations if wanted(pool, incarnation)]
             await asyncio.gather(*(self._read(pool, one) for pool, one in asked))

@@ -227,4 +227,5 @@ def _in_steps(endpoint: EndpointRecord, rollout: Rollout, deployment: Deployment
     brings or removes variants, which AWS refuses."""
     if rollout.phase is not RolloutPhase.PLANNED:
         return True
-    return deployment.live.shift is None and {one.name for one in endpoint.pending_variants or ()} == set(deployment.live.pools)
+    names = {one.name for one in endpoint.pending_variants or ()}
+    return deployment.live.shift is None and names == set(deployment.live.pools)

@@ -91,10 +91,14 @@ class RolloutDriver:
         else:
             self._fleets[endpoint.name] = fleets
             fleets.carry_out(rollout.targets())
+            if rollout.ended:  # a rollback that failed: both fleets stay
+                return endpoint
             moved = rollout.resumed(now_s)
         going = "is rolled back" if moved.going_back else "goes on"
         text = "endpoint %s: its rollout %s after a restart, at step %d of %d (%s)"
-        log.warning(text, endpoint.name, going, moved.step, moved.steps, moved.phase, extra=about(endpoint=endpoint.name))
+        log.warning(
+            text, endpoint.name, going, moved.step, moved.steps, moved.phase, extra=about(endpoint=endpoint.name)
+        )
         return self._record(endpoint, moved)
 
     def due(self) -> list[str]:
@@ -167,10 +171,16 @@ class RolloutDriver:
         return rollout.settled(self._epoch())
 
     async def _until_settled(self, rollout: Rollout, fleets: TwoFleets) -> None:
-        restoring = rollout.phase is RolloutPhase.RESTORING
-        await fleets.settled(rollout.targets(), restoring=restoring, within_s=self._leave_s)
-        if rollout.phase is RolloutPhase.CREATING:
-            await self._warm(fleets)
+        match rollout.phase:
+            case RolloutPhase.CREATING:
+                await fleets.brought(rollout.targets())
+                await self._warm(fleets)
+            case RolloutPhase.RESTORING:
+                await fleets.restored(rollout.targets())
+            case RolloutPhase.DELETING | RolloutPhase.REMOVING:
+                await fleets.left(self._leave_s)
+            case _:
+                pass  # the traffic goes elsewhere at once
 
     def _look(self, name: str, rollout: Rollout) -> Rollout:
         fleets = self._fleets.get(name) if rollout.phase is RolloutPhase.BAKING else None

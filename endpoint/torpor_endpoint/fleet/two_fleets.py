@@ -56,13 +56,18 @@ class TwoFleets:
             self._live.serve(dict(self._live.pools), TrafficShift(self.green, shares))
             self._shifted()
 
-    async def settled(self, targets: Mapping[str, FleetTarget], *, restoring: bool, within_s: float) -> None:
-        """Wait until the green fleet, or a blue one that comes back, is as the targets say; for instances that leave,
-        this long at most. Raises DeploymentFailed if an instance cannot start."""
+    async def brought(self, targets: Mapping[str, FleetTarget]) -> None:
+        """Wait until the green fleet has the instances of these targets. Raises DeploymentFailed."""
         one_pool = [all_ready(one.pool, one.after) for one in self.changes if not one.fresh]
-        restored = [all_ready(blue, targets[name].blue) for name, blue, _ in self._replaced() if restoring]
-        brought = [all_ready(green, targets[name].green) for name, _, green in self._replaced() if not restoring]
-        await asyncio.gather(*one_pool, *restored, *brought)
+        green = [all_ready(green, targets[name].green) for name, _, green in self._replaced()]
+        await asyncio.gather(*one_pool, *green)
+
+    async def restored(self, targets: Mapping[str, FleetTarget]) -> None:
+        """Wait until the blue fleet has the instances of these targets again. Raises DeploymentFailed."""
+        await asyncio.gather(*(all_ready(blue, targets[name].blue) for name, blue, _ in self._replaced()))
+
+    async def left(self, within_s: float) -> None:
+        """Wait until the instances that are no longer wanted have stopped, this long at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await asyncio.gather(*(pool.until_left() for pool in self._live.every_pool))

@@ -12,9 +12,10 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
-from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 

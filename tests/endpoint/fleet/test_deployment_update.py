@@ -18,11 +18,12 @@ from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
-from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
+from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.runtime.passage import Route
 from torpor_endpoint.runtime.sending import RequestSender

@@ -9,9 +9,10 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.settings import Settings
 from torpor_endpoint.core.resource_records import Container, Variant
-from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 
