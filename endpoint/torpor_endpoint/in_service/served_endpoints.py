@@ -11,6 +11,8 @@ from torpor_endpoint.in_service.pool import VariantPool
 
 P = TypeVar("P", bound=VariantPool)
 DIGEST_CHARS = 16
+COMING = "/coming"
+"""Follows the name of a variant in the key of the pool that a rollout brings for it. No variant's name has a slash."""
 
 
 class TrafficShift(NamedTuple, Generic[P]):
@@ -97,6 +99,7 @@ class LiveEndpoint(Generic[P]):
         pools: who remembers a way by the mapping finds it out anew."""
         self.pools = pools
         self.shift = shift
+        self.by_key: Mapping[str, P]  # each pool by its variant's name; with COMING, if a rollout brings it
         ordinary = {name: pool for name, pool in pools.items() if pool.variant.copies is None}
         self.production = {name: pool for name, pool in ordinary.items() if not pool.variant.shadow}
         self.takes_components = any(pool.variant.for_components for pool in self.production.values())
@@ -104,7 +107,8 @@ class LiveEndpoint(Generic[P]):
         self.components = {copies.component: pool for copies, pool in copied if copies is not None}
         fleet = pools if shift is None or not shift.complete else shift.pools
         self.shadows = tuple(pool for pool in fleet.values() if pool.variant.shadow)
-        self.every_pool = tuple({**dict.fromkeys(pools.values()), **_new_in(shift)})
+        self.by_key = {**pools, **_coming(pools, shift)}
+        self.every_pool = tuple(self.by_key.values())
         self.shifting = () if shift is None else _parts(self.production, shift)
 
     @property
@@ -113,8 +117,10 @@ class LiveEndpoint(Generic[P]):
         return [(name, pool.variant.weight) for name, pool in self.production.items()]
 
 
-def _new_in(shift: TrafficShift[P] | None) -> dict[P, None]:
-    return {} if shift is None else dict.fromkeys(shift.pools.values())
+def _coming(pools: Mapping[str, P], shift: TrafficShift[P] | None) -> dict[str, P]:
+    """The pools that a shift brings, by their keys."""
+    brought = {} if shift is None else shift.pools
+    return {f"{name}{COMING}": pool for name, pool in brought.items() if pools.get(name) is not pool}
 
 
 def _parts(production: Mapping[str, P], shift: TrafficShift[P]) -> tuple[tuple[P, float], ...]:

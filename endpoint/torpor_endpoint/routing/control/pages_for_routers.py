@@ -172,7 +172,7 @@ class PagesForRouters:
 
     def _pool(self, endpoint: str, variant: str) -> InstancePool | None:
         live = self.roster.get(endpoint)
-        return None if live is None else live.pools.get(variant)
+        return None if live is None else live.by_key.get(variant)
 
 
 async def _asked(request: Request) -> Json:

@@ -7,7 +7,7 @@ control ends an instance only when every router has left the last version that h
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.protocol.routing_table import (
     RoutedEndpoint,
@@ -44,10 +44,7 @@ class TablePublisher:
         """The table as it is now. Its version is a new one only if it differs from the last."""
         if self._stale and not self._closed:
             self._stale = False
-            endpoints = tuple(
-                RoutedEndpoint(live.name, live.arn, live.trouble, tuple(map(_variant, live.pools.values())))
-                for live in self._roster()
-            )
+            endpoints = tuple(map(_endpoint, self._roster()))
             if endpoints != self._table.endpoints:
                 self._publish(endpoints)
         return self._table
@@ -72,7 +69,8 @@ class TablePublisher:
     def _publish(self, endpoints: tuple[RoutedEndpoint, ...]) -> None:
         number = self._table.version.number + 1
         self._table = RoutingTable(TableVersion(self._control, number), endpoints)
-        present = [one for live in endpoints for variant in live.variants for one in variant.instances]
+        variants = [variant for live in endpoints for variant in (*live.variants, *live.coming)]
+        present = [one for variant in variants for one in variant.instances]
         before = {name: last for name, last in self._last_with.items() if last >= number - KEPT_VERSIONS}
         self._last_with = {**before, **dict.fromkeys(present, number)}
 
@@ -80,6 +78,14 @@ class TablePublisher:
 BEFORE_ALL = -1
 KEPT_VERSIONS = 10_000
 """An instance that left so many versions ago is forgotten. A drain takes minutes."""
+
+
+def _endpoint(live: FleetEndpoint) -> RoutedEndpoint:
+    variants = tuple(map(_variant, live.pools.values()))
+    if live.shift is None:
+        return RoutedEndpoint(live.name, live.arn, live.trouble, variants)
+    coming = tuple(_variant(pool) for pool in live.every_pool if pool not in live.pools.values())
+    return RoutedEndpoint(live.name, live.arn, live.trouble, variants, coming, dict(live.shift.shares))
 
 
 def _variant(pool: InstancePool) -> RoutedVariant:

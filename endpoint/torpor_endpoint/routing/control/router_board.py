@@ -166,7 +166,7 @@ class RouterBoard:
     def _pool(self, key: VariantKey) -> InstancePool | None:
         endpoint, variant = key
         live = self._roster().get(endpoint)
-        return None if live is None else live.pools.get(variant)
+        return None if live is None else live.by_key.get(variant)
 
     def _look_again(self) -> None:
         """Those who drain instances look again whether a router uses them."""

@@ -25,10 +25,15 @@ class RoutedVariant(NamedTuple):
 
 
 class RoutedEndpoint(NamedTuple):
+    """During a rollout, `coming` has the variants of the fleet that it brings, without those whose instances serve both
+    configurations, and `shares` each variant's part of the traffic that goes to that fleet."""
+
     name: str
     arn: str
     trouble: str | None
     variants: tuple[RoutedVariant, ...]
+    coming: tuple[RoutedVariant, ...] = ()
+    shares: Mapping[str, float] | None = None
 
 
 class TableVersion(NamedTuple):
@@ -50,6 +55,8 @@ class RoutingTable(NamedTuple):
                 "arn": one.arn,
                 "trouble": one.trouble,
                 "variants": [_variant_json(variant) for variant in one.variants],
+                "coming": [_variant_json(variant) for variant in one.coming],
+                "shares": None if one.shares is None else dict(one.shares),
             }
             for one in self.endpoints
         ]
@@ -59,7 +66,14 @@ class RoutingTable(NamedTuple):
     def read(cls, json: Mapping[str, Any]) -> "RoutingTable":
         """Raises KeyError, TypeError, ValueError for what is no table of this release."""
         endpoints = [
-            RoutedEndpoint(one["name"], one["arn"], one["trouble"], tuple(_variants(one["name"], one["variants"])))
+            RoutedEndpoint(
+                one["name"],
+                one["arn"],
+                one["trouble"],
+                tuple(_variants(one["name"], one["variants"])),
+                tuple(_variants(one["name"], one["coming"])),
+                one["shares"],
+            )
             for one in json["endpoints"]
         ]
         return cls(TableVersion(*json["version"]), tuple(endpoints))

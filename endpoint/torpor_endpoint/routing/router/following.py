@@ -8,7 +8,7 @@ from functools import partial
 from torpor_account.log_lines import about
 from torpor_container.settings import BadSetting
 from torpor_endpoint.clocks.repeating import finished
-from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, same_machine
+from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, TrafficShift, same_machine
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
@@ -74,7 +74,7 @@ class TableFollower:
         for live in self._roster:
             if live.name not in present:
                 self._roster.stop(live.name)
-                self._close(live.pools.values())
+                self._close(live.every_pool)
         for endpoint in table.endpoints:
             self._serve(endpoint)
         self.version = table.version
@@ -92,7 +92,7 @@ class TableFollower:
     def close(self) -> None:
         """Take no more requests. Those that are held or still come are told to try again."""
         for live in self._roster:
-            self._close(live.pools.values())
+            self._close(live.every_pool)
         for wake in self._wakes:
             wake.cancel()
 
@@ -100,19 +100,29 @@ class TableFollower:
         live = self._roster.get(endpoint.name)
         if live is None or live.arn != endpoint.arn:
             live = FollowedEndpoint(endpoint.name, endpoint.arn)
-        before, pools = live.pools, dict[str, FollowedPool]()
-        for routed in endpoint.variants:
-            pool = self._pool_for(endpoint.name, routed, before.get(routed.variant.name))
-            if pool is not None:
-                pools[routed.variant.name] = pool
+        before = live.every_pool
+        pools = self._pools_for(endpoint.name, endpoint.variants, before)
+        shift = None
+        if endpoint.shares is not None:
+            brought = {**pools, **self._pools_for(endpoint.name, endpoint.coming, before)}
+            shift = TrafficShift({name: brought[name] for name in endpoint.shares if name in brought}, endpoint.shares)
         live.trouble = endpoint.trouble
-        live.serve(pools)
+        live.serve(pools, shift)
         if self._roster.get(endpoint.name) is not live:
             self._roster.serve(live)
-        self._close([pool for pool in before.values() if pool not in pools.values()])
+        self._close([pool for pool in before if pool not in live.every_pool])
 
-    def _pool_for(self, endpoint: str, routed: RoutedVariant, present: FollowedPool | None) -> FollowedPool | None:
-        if present is not None and same_machine(present.variant, routed.variant):
+    def _pools_for(
+        self, endpoint: str, variants: Iterable[RoutedVariant], before: Iterable[FollowedPool]
+    ) -> dict[str, FollowedPool]:
+        found = {routed.variant.name: self._pool_for(endpoint, routed, before) for routed in variants}
+        return {name: pool for name, pool in found.items() if pool is not None}
+
+    def _pool_for(self, endpoint: str, routed: RoutedVariant, before: Iterable[FollowedPool]) -> FollowedPool | None:
+        """The pool that follows the same instances already, whichever fleet it was of; or a new one."""
+        named = [pool for pool in before if pool.variant.name == routed.variant.name]
+        present = next((pool for pool in named if same_machine(pool.variant, routed.variant)), None)
+        if present is not None:
             present.apply(routed)
             return present
         try:
@@ -123,7 +133,7 @@ class TableFollower:
 
     def _pools(self) -> list[FollowedPool]:
         """Those in service, and those that are not and still have requests."""
-        return [*self._closing, *(pool for live in self._roster for pool in live.pools.values())]
+        return [*self._closing, *(pool for live in self._roster for pool in live.every_pool)]
 
     def _close(self, pools: Iterable[FollowedPool]) -> None:
         for pool in pools:

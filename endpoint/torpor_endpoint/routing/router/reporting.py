@@ -74,21 +74,21 @@ class Reporting:
             left_s = self._answered_s + SILENT_S - self._clock()
             if left_s <= 0:
                 for live in self._roster:
-                    for pool in live.pools.values():
+                    for pool in live.every_pool:
                         pool.lapse()
             await asyncio.sleep(left_s if left_s > 0 else PERIOD_S)
 
     async def report(self) -> None:
         """Report what there is. Raises ControlAway."""
         report, sent_s = self._report(), self._clock()
-        refused = {pool: pool.refused for live in self._roster for pool in live.pools.values()}
+        refused = {pool: pool.refused for live in self._roster for pool in live.every_pool}
         batch = self._accounts.batch()
         answer = await self._control.report(report, batch)
         self._answered_s = sent_s
         self._accounts.taken(answer.taken)
         self._rates.shared_by(answer.ports)
         for live in self._roster:
-            for name, pool in live.pools.items():
+            for name, pool in live.by_key.items():
                 pool.shared_by(answer.routers)
                 if (live.name, name) in answer.shares:
                     pool.share = answer.shares[live.name, name]
@@ -113,7 +113,7 @@ class Reporting:
         self._settle()
         now_s, traffic, shares = self._clock(), dict[VariantKey, TrafficReport](), dict[VariantKey, ShareReport]()
         for live in self._roster:
-            for name, pool in live.pools.items():
+            for name, pool in live.by_key.items():
                 if pool.traffic.invocations or pool.refused:
                     traffic[live.name, name] = pool.traffic.report(now_s)
                 if pool.variant.serverless is not None:

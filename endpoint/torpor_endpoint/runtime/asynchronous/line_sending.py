@@ -25,6 +25,7 @@ from torpor_endpoint.core.async_inference.attempts import (
     is_final,
 )
 from torpor_endpoint.core.async_inference.requests import KeptRequest
+from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
@@ -36,6 +37,7 @@ from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""
+GOLDEN = (5**0.5 - 1) / 2
 PAUSES_S = (0.5, 5.0)
 """Before a request is sent again, by the number of its attempts."""
 
@@ -69,6 +71,7 @@ class LineSending:
         self._serving: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
         self._stopped = False
+        self._sent = 0  # requests, until now
         requests = f"asynchronous requests of endpoint {endpoint}"
         self._outage_log = OutageLog(f"{requests} wait for the machine", f"{requests} go on")
         desk.meter.begin(endpoint, variant)
@@ -96,10 +99,16 @@ class LineSending:
         live = self._desk.roster.get(self._endpoint)
         if live is None or not live.production:
             return None
-        pool = live.pools.get(self._variant)
+        pool = self._in_shift(live) or live.pools.get(self._variant)
         if pool is None and not live.takes_components:
             pool = next(iter(live.production.values()))
         return None if pool is None or pool.closed else (live, pool)
+
+    def _in_shift(self, live: ServedEndpoint) -> VariantPool | None:
+        """The fleet for the next request, during a rollout. The places are those of a sequence of low discrepancy: also
+        few requests are divided by the shares."""
+        parts = [(pool, part) for pool, part in live.shifting if pool.variant.name == self._variant]
+        return weighted(parts, self._sent * GOLDEN % 1.0) if parts else None
 
     @property
     def under_way(self) -> bool:
@@ -128,6 +137,7 @@ class LineSending:
                 else:
                     line.probe = one.number if line.outage.lasts else None
                     desk.taken[pool] += 1
+                    self._sent += 1
                     task = asyncio.create_task(self._send(one, live, pool), name=f"async {one.number}")
                     self._attempts.add(task)
                     task.add_done_callback(self._attempts.discard)

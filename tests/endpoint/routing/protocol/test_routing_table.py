@@ -64,7 +64,9 @@ def test_a_router_is_told_where_an_instance_listens_and_not_what_its_host_knows(
 def test_a_table_is_read_as_it_was_written(address: Address) -> None:
     trouble = StartTrouble("no room", 3, False, ("primary",))
     variants = [RoutedVariant(variant, 2, trouble, {"i-1": launches(variant.name, address)}) for variant in VARIANTS]
-    endpoint = RoutedEndpoint("shop", "arn:shop", "its image is unknown", tuple(variants))
+    endpoint = RoutedEndpoint(
+        "shop", "arn:shop", "its image is unknown", tuple(variants), tuple(variants)[:1], {"plain": 0.25}
+    )
     table = RoutingTable(TableVersion("c-1", 7), (endpoint, RoutedEndpoint("empty", "arn:empty", None, ())))
     assert RoutingTable.read(json.loads(json.dumps(table.json()))) == table
 

@@ -1,6 +1,7 @@
 """What a router does with the table that it follows, and when it stops."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from tests.endpoint.helpers.virtual_time import run
@@ -9,7 +10,7 @@ from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.in_service.incarnation import ATTEMPTS, StartTrouble
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
 from torpor_endpoint.routing.router.control_client import ControlClient
-from torpor_endpoint.routing.router.following import PAUSES_S, FollowedRoster, TableFollower, pause_s
+from torpor_endpoint.routing.router.following import PAUSES_S, FollowedEndpoint, FollowedRoster, TableFollower, pause_s
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.observing.observers import Observers
@@ -127,6 +128,45 @@ def test_a_wake_that_fails_is_tried_again() -> None:
         assert await held == 503
 
     run(story())
+
+
+def test_a_router_follows_both_fleets_of_a_rollout_and_their_shares() -> None:
+    async def story() -> None:
+        router = Following()
+        green = replace(ASLEEP, containers=(Container("torpor", "s3://b/new"),))
+        blue, coming = RoutedVariant(ASLEEP, 0, None, {}), RoutedVariant(green, 0, None, {})
+        router.follower.apply(table(blue))
+        old = followed(router).pools["v"]
+        shifting = RoutedEndpoint("shop", "arn", None, (blue,), (coming,), {"v": 0.25})
+        router.follower.apply(RoutingTable(TableVersion("control", 2), (shifting,)))
+        live = followed(router)
+        new = live.by_key["v/coming"]
+        assert live.shifting == ((old, 0.75), (new, 0.25))
+        assert (live.pools["v"], old.closed) == (old, False)
+        router.follower.apply(table(coming, 3))
+        assert (followed(router).pools["v"], followed(router).shifting) == (new, ())
+        assert (old.closed, new.closed) == (True, False)
+        router.follower.close()
+
+    run(story())
+
+
+def test_a_variant_whose_instances_serve_both_configurations_has_one_pool() -> None:
+    async def story() -> None:
+        router = Following()
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, {})))
+        shifting = RoutedEndpoint("shop", "arn", None, (RoutedVariant(ASLEEP, 0, None, {}),), (), {"v": 0.25})
+        router.follower.apply(RoutingTable(TableVersion("control", 2), (shifting,)))
+        assert len(followed(router).every_pool) == 1
+        router.follower.close()
+
+    run(story())
+
+
+def followed(router: Following) -> FollowedEndpoint:
+    live = router.roster.get("shop")
+    assert live is not None
+    return live
 
 
 def test_the_pauses_grow_with_the_tries_up_to_the_longest() -> None:
