@@ -3,7 +3,7 @@
 import asyncio
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -125,15 +125,7 @@ class Parts:
         # the fleet
         launching = self._launching()
         factory = self._factory(launching)
-        self.controller = Controller(
-            self.store,
-            self.roster,
-            factory,
-            epoch,
-            self._endpoint_deleted,
-            alarms_on=self.account.alarms.going_off,
-            pace=options.time_scale,
-        )
+        self.controller = _controller(self, factory, self._endpoint_deleted)
         self.components = ComponentController(
             self.store, self.roster, factory, epoch, self.meters.forget, self.controller.resize, options.strict
         )
@@ -322,6 +314,18 @@ class Parts:
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
+
+
+def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str], Awaitable[None]]) -> Controller:
+    return Controller(
+        parts.store,
+        parts.roster,
+        factory,
+        parts.clock.epoch,
+        deleted,
+        alarms_on=parts.account.alarms.going_off,
+        pace=parts.options.time_scale,
+    )
 
 
 def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
