@@ -15,6 +15,7 @@ from torpor_endpoint.services.sagemaker.components import component_errors, comp
 from torpor_endpoint.services.sagemaker.components.component_containers import resolved_containers
 from torpor_endpoint.services.sagemaker.components.component_rollouts import check_component_deployment
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms
 from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
@@ -84,6 +85,7 @@ def update_inference_component(control: Control, call: Call) -> dict[str, Any]:
     deployment = call.params.get("DeploymentConfig")
     if deployment is not None:
         check_component_deployment(deployment, component.desired_copies if copies is None else copies)
+        check_alarms(deployment, control.has_alarm)
     updated = replace(
         component,
         pending_specifications=_specifications(control, call, variant, component.arn),

@@ -8,13 +8,14 @@ from torpor_endpoint.services.sagemaker.members.known import Treatment
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateInferenceComponent": "ModelName may be a model of Mode MultiModel or of several containers; `--aws-strict` refuses both. Without RuntimeConfig a component has one copy. "
-    "BaseInferenceComponentName needs a base on the same endpoint, and RuntimeConfig is refused beside it. "
+    "An adapter (BaseInferenceComponentName) needs a base on the same endpoint, and RuntimeConfig is refused beside it; Torpor serves none, so it becomes Failed and says so. "
+    "Copies are never short of an instance of a type: of InstancePools the one of the highest priority has all instances. "
     f"Kept without effect: {listed(Treatment.KEPT, 'InferenceComponentSpecification', 'InferenceComponentContainerSpecification', 'InferenceComponentStartupParameters', 'InferenceComponentSchedulingConfig')}: "
     "this machine is one Availability Zone, and images and artifacts are on it already. "
     f"Refused by name: {listed(Treatment.REFUSED, 'InferenceComponentComputeResourceRequirements')}, and members that Torpor does not know.",
     "UpdateInferenceComponent": "Specification replaces the former one as a whole. DeploymentConfig needs a Specification. A component that is Failed can only be deleted.",
     "UpdateInferenceComponentRuntimeConfig": "A component that is Failed can only be deleted. Adapters have no copies of their own.",
-    "DeleteInferenceComponent": "A base is refused while it has adapters, with a text of Torpor's own. DeleteEndpoint leaves components behind, as on AWS: they have no copies any more, and can be deleted.",
+    "DeleteInferenceComponent": "A base is refused while it has adapters, with a text of Torpor's own. DeleteEndpoint leaves components behind, as on AWS: they are Failed, have no copies any more, and can be deleted.",
     "DescribeInferenceComponent": "PlacementStatus is shown where the variant has InstancePools.",
 }
 

@@ -43,6 +43,10 @@ SETTINGS_RULES: Rules[Wire] = (
 # -- the endpoint, when the experiment is created and when it starts: a pair of its variants and the settings ----------
 ENDPOINT_RULES: Rules[tuple[tuple[Variant, ...], Wire]] = (
     (
+        lambda pair: any(variant.for_components for variant in pair[0]),
+        "EndpointName: the endpoint must have a model: inference components have no shadow variants.",
+    ),
+    (
         lambda pair: len(_productions(pair[0])) != 1,
         "EndpointName: the endpoint must have exactly one production variant.",
     ),

@@ -128,6 +128,15 @@ def test_batches_that_aws_excludes_are_refused(plane: ComponentsPlane, deploymen
     assert plane.shown()["InferenceComponentStatus"] == "InService"
 
 
+def test_an_alarm_that_does_not_exist_is_refused(plane: ComponentsPlane) -> None:
+    plane.component()
+    back = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "bell"}]}}
+    sent: dict[str, Any] = {"Specification": specification(), "DeploymentConfig": {**rolling("COPY_COUNT", 1), **back}}
+    assert 'alarms that do not exist in CloudWatch: "bell"' in plane.refused("UpdateInferenceComponent", **sent)
+    plane.alarms.add("bell")
+    plane.of("UpdateInferenceComponent", **sent)
+
+
 @pytest.mark.parametrize("copies", [0, 1, 2, 4])
 def test_batches_of_half_the_copies_or_of_one_are_taken(plane: ComponentsPlane, copies: int) -> None:
     plane.component(RuntimeConfig={"CopyCount": copies})

@@ -162,6 +162,16 @@ def test_an_asynchronous_endpoint_is_refused(lab: InMemoryExperiments) -> None:
     assert "EndpointName: the endpoint is asynchronous" in message
 
 
+def test_an_endpoint_for_inference_components_is_refused(lab: InMemoryExperiments) -> None:
+    variant = {"VariantName": "Old", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    role = "arn:aws:iam::123456789012:role/walk"
+    lab.client.create_endpoint_config(EndpointConfigName="room", ProductionVariants=[variant], ExecutionRoleArn=role)
+    lab.client.create_endpoint(EndpointName="room", EndpointConfigName="room")
+    lab.settle("room")
+    _, message = refused(lab, "create_inference_experiment", **experiment(EndpointName="room"))
+    assert "inference components have no shadow variants" in message
+
+
 # -- statuses ----------------------------------------------------------------------------------------------------------
 STOPS = {"ModelVariantActions": {"Old": "Retain", "New": "Remove"}}
 
