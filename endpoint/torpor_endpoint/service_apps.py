@@ -98,7 +98,13 @@ class ServiceApps:
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
         looking = Looking(
-            parts.roster, cards, parts.account.registry, parts.readings, parts.refresh_some, parts.clock.epoch
+            parts.roster,
+            cards,
+            parts.account.registry,
+            parts.readings,
+            parts.refresh_some,
+            parts.clock.epoch,
+            lambda name: asyncio.to_thread(parts.store.endpoint, name),
         )
         ledger = parts.account.folders.ledger.resolve() if parts.options.database is None else None
         simulating = Simulating(parts.options.what_if, ledger)

@@ -6,7 +6,9 @@ from typing import Any
 
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.record_table import Card
+from torpor_endpoint.core.resource_records import EndpointRecord
 from torpor_endpoint.dashboard.figures import figures
+from torpor_endpoint.dashboard.rollout_rows import rollout_row
 from torpor_endpoint.dashboard.snapshot import snapshot
 from torpor_endpoint.dashboard.timeline import rows
 from torpor_endpoint.fleet.collector import Wanted
@@ -31,7 +33,8 @@ class SeenPool:
 class Looking:
     """The parts of the endpoint that the feed reads.
 
-    `cards` lists the stored endpoints; `refresh` reads the instances that are wanted, and all metrics.
+    `cards` lists the stored endpoints; `refresh` reads the instances that are wanted, and all metrics; `record` reads
+    one endpoint, and is asked only for those with a rollout.
     """
 
     roster: FleetRoster
@@ -40,15 +43,23 @@ class Looking:
     readings: Readings
     refresh: Callable[[Wanted], Awaitable[None]]
     clock: Callable[[], float]
+    record: Callable[[str], Awaitable[EndpointRecord | None]]
     _seen: dict[InstancePool, SeenPool] = field(default_factory=dict)
 
     async def look(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """A new snapshot; `before` is the previous one."""
         busy = self._busy()
         await self.refresh(lambda pool, incarnation: pool in busy or incarnation.id not in self.readings.latest)
-        return snapshot(
-            await self.cards(), self.roster, self.readings.latest, figures(self.registry, self.clock()), before
-        )
+        rollouts = await self._rollouts()
+        seen = figures(self.registry, self.clock())
+        return snapshot(await self.cards(), self.roster, self.readings.latest, seen, before, rollouts)
+
+    async def _rollouts(self) -> dict[str, dict[str, Any]]:
+        """The row of each rollout, by endpoint."""
+        shifting = [live.name for live in self.roster if live.shift is not None]
+        records = [await self.record(name) for name in shifting]
+        rows = {record.name: rollout_row(record) for record in records if record is not None}
+        return {name: row for name, row in rows.items() if row is not None}
 
     def _busy(self) -> set[InstancePool]:
         """The pools that have had a request in the last few looks."""

@@ -4,8 +4,9 @@ A snapshot has four members, each a table of records by key. No value is null, s
 patches. A model's row is `[size_bytes, used_s, hits, in_flight, format]`, where `used_s` is the time of its last use.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from torpor_account.storage.record_table import Card
 from torpor_container import wire
@@ -18,6 +19,23 @@ from torpor_endpoint.fleet.readings import InstanceReading
 from torpor_endpoint.in_service.incarnation import Incarnation
 
 Table = dict[str, Any]
+NO_ROLLOUTS: Mapping[str, Table] = MappingProxyType({})
+OLD, NEW = "old", "new"
+
+
+class ShownFleet(NamedTuple):
+    """A pool of an endpoint. `role` is empty unless a rollout has brought another pool beside it; `share` is then its
+    part of the variant's traffic."""
+
+    endpoint: str
+    variant: str
+    pool: InstancePool
+    role: str = ""
+    share: float = 1.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.endpoint}/{self.variant}{f' {NEW}' if self.role == NEW else ''}"
 
 
 def snapshot(
@@ -26,22 +44,24 @@ def snapshot(
     readings: Mapping[str, InstanceReading],
     figures: Mapping[tuple[str, str], VariantFigures],
     before: Mapping[str, Any],
+    rollouts: Mapping[str, Table] = NO_ROLLOUTS,
 ) -> Table:
     """The tables `endpoints`, `variants`, `instances` and `models`.
 
     `cards` are all stored endpoints, also those that are not in service. `before` is the previous snapshot, or empty.
+    During a rollout a variant has a row for each of its fleets; the figures are of both, and stand with the old one.
     """
     by_name = {live.name: live for live in serving}
-    pools = [(live.name, name, pool) for live in by_name.values() for name, pool in live.pools.items()]
-    running = [(pool, one) for *_, pool in pools for one in pool.incarnations]
+    fleets = [fleet for live in by_name.values() for fleet in _fleets(live)]
+    running = [(fleet, one) for fleet in fleets for one in fleet.pool.incarnations]
     known = before.get("models", {})
     return {
-        "endpoints": {card.name: _endpoint(card, by_name.get(card.name)) for card in cards},
+        "endpoints": {card.name: _endpoint(card, by_name.get(card.name), rollouts.get(card.name)) for card in cards},
         "variants": {
-            f"{endpoint}/{variant}": _variant(endpoint, variant, pool, figures.get((endpoint, variant)))
-            for endpoint, variant, pool in pools
+            fleet.key: _variant(fleet, figures.get((fleet.endpoint, fleet.variant)) if fleet.role != NEW else None)
+            for fleet in fleets
         },
-        "instances": {one.id: _instance(pool, one, readings.get(one.id)) for pool, one in running},
+        "instances": {one.id: _instance(fleet, one, readings.get(one.id)) for fleet, one in running},
         "models": {
             key: _models(status, reading.at_s, known.get(key, {}))
             for _, one in running
@@ -65,21 +85,36 @@ def model_data_of(variant: Variant) -> tuple[str, bool]:
 
 
 # -- one record each ---------------------------------------------------------------------------------------------------
-def _endpoint(card: Card, live: FleetEndpoint | None) -> Table:
+def _fleets(live: FleetEndpoint) -> Iterator[ShownFleet]:
+    shift = live.shift
+    for name, pool in live.pools.items():
+        green = shift.pools.get(name) if shift is not None else None
+        if shift is None or green is None or green is pool:
+            yield ShownFleet(live.name, name, pool)
+        else:
+            share = shift.shares.get(name, 0.0)
+            yield ShownFleet(live.name, name, pool, OLD, 1.0 - share)
+            yield ShownFleet(live.name, name, green, NEW, share)
+
+
+def _endpoint(card: Card, live: FleetEndpoint | None, rollout: Table | None) -> Table:
     trouble = live.trouble if live is not None else None
     return {
         "status": card.status or "",
         "created_s": card.created_s,
         **({"trouble": trouble} if trouble else {}),
+        **({"rollout": rollout} if rollout else {}),
     }
 
 
-def _variant(endpoint: str, name: str, pool: InstancePool, figures: VariantFigures | None) -> Table:
+def _variant(fleet: ShownFleet, figures: VariantFigures | None) -> Table:
+    pool = fleet.pool
     ready = len(list(pool.ready))
     model_data_url, multi_model = model_data_of(pool.variant)
     return {
-        "endpoint": endpoint,
-        "name": name,
+        "endpoint": fleet.endpoint,
+        "name": fleet.variant,
+        **({"fleet": fleet.role, "share": fleet.share} if fleet.role else {}),
         "shadow": pool.variant.shadow,
         "size": size_of(pool.variant),
         "weight": pool.variant.weight,
@@ -102,11 +137,13 @@ def state_of_pool(wanted: int, ready: int) -> str:
     return "starting" if wanted else "asleep"
 
 
-def _instance(pool: InstancePool, one: Incarnation, reading: InstanceReading | None) -> Table:
+def _instance(fleet: ShownFleet, one: Incarnation, reading: InstanceReading | None) -> Table:
+    pool = fleet.pool
     parts = [] if reading is None else [_part(name, status) for name, status in reading.statuses.items()]
     return {
-        "endpoint": pool.endpoint,
-        "variant": pool.variant.name,
+        "endpoint": fleet.endpoint,
+        "variant": fleet.variant,
+        **({"fleet": fleet.role} if fleet.role else {}),
         "slot": one.slot.number,
         "phase": str(one.phase),
         "in_flight": one.in_flight,

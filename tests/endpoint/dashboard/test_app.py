@@ -31,7 +31,10 @@ def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
     async def refresh(wanted: Wanted) -> None:
         pass
 
-    looking = Looking(roster, cards, MetricRegistry(recorded.clock), Readings(), refresh, recorded.clock)
+    async def record(name: str) -> None:
+        raise AssertionError(name)
+
+    looking = Looking(roster, cards, MetricRegistry(recorded.clock), Readings(), refresh, recorded.clock, record)
     feed = Feed(looking.look, looking.later, recorded.clock)
     simulating = Simulating(None, tmp_path / "ledger.sqlite")
     yield Dashboard(feed, looking, recorded.reading, recorded.ledger.flush, simulating)

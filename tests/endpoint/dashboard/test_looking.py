@@ -18,6 +18,10 @@ async def cards() -> list[Card]:
     return [Card("shop", 1.0, 1.0, "InService")]
 
 
+async def no_record(name: str) -> None:
+    raise AssertionError(name)
+
+
 def test_only_instances_that_are_called_are_read_again() -> None:
     async def story() -> None:
         with FakeHost() as host:
@@ -32,7 +36,7 @@ def test_only_instances_that_are_called_are_read_again() -> None:
                 for one in asked:
                     readings.read(one.id, InstanceReading(0.0, {"primary": cast("Any", REPORT)}))
 
-            looking = Looking(roster, cards, MetricRegistry(fake.epoch), readings, refresh, fake.epoch)
+            looking = Looking(roster, cards, MetricRegistry(fake.epoch), readings, refresh, fake.epoch, no_record)
 
             async def looks(count: int) -> list[int]:
                 read.clear()

@@ -1,6 +1,7 @@
 """The page's view of the endpoint, from the fleet's records and the instances' own reports."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,15 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.storage.record_table import Card
 from torpor_container import wire
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
+from torpor_endpoint.core.rollouts.rollout import FleetSizes, Rollout, RolloutPhase
+from torpor_endpoint.core.rollouts.rollout_policy import RolloutPolicy
 from torpor_endpoint.dashboard.figures import VariantFigures
+from torpor_endpoint.dashboard.rollout_rows import rollout_row
 from torpor_endpoint.dashboard.snapshot import snapshot, state_of_pool
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.readings import InstanceReading
+from torpor_endpoint.in_service.served_endpoints import TrafficShift
 
 NOW_S = 1e9
 
@@ -122,3 +128,48 @@ def nulls(value: Any, path: str = "") -> Any:
 @pytest.mark.parametrize(("wanted", "ready", "state"), [(0, 0, "asleep"), (1, 0, "starting"), (2, 1, "awake")])
 def test_the_state_of_a_pool_follows_from_its_instances(wanted: int, ready: int, state: str) -> None:
     assert state_of_pool(wanted, ready) == state
+
+
+def test_a_rollout_has_a_row_for_each_fleet_and_one_for_itself() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            blue, green = PoolOnFakeHost(host), PoolOnFakeHost(host)
+            await blue.ready(1)
+            live = FleetEndpoint("shop", "arn", {"v": blue.pool})
+            live.serve({"v": blue.pool}, TrafficShift({"v": green.pool}, {"v": 0.25}))
+            row = {"to": "new", "step": 1, "steps": 2, "said": "Baking.", "back": ""}
+            card = Card("shop", 1.0, 1.0, "Updating")
+            figures = {("shop", "v"): VariantFigures(requests=7)}
+            found = snapshot([card], [live], {}, figures, {}, {"shop": row})
+            assert found["endpoints"]["shop"]["rollout"] == row
+            old, new = found["variants"]["shop/v"], found["variants"]["shop/v new"]
+            assert (old["fleet"], old["share"], old["requests"]) == ("old", 0.75, 7)
+            assert (new["fleet"], new["share"], "requests" in new) == ("new", 0.25, False)
+            assert [one["fleet"] for one in found["instances"].values()] == ["old"]
+            await blue.end()
+            await green.end()
+
+    run(story())
+
+
+def test_a_pool_that_serves_both_configurations_has_one_row() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            live = FleetEndpoint("shop", "arn", {"v": fake.pool})
+            live.serve({"v": fake.pool}, TrafficShift({"v": fake.pool}, {"v": 0.5}))
+            found = snapshot([], [live], {}, {}, {})
+            assert (list(found["variants"]), "fleet" in found["variants"]["shop/v"]) == (["shop/v"], False)
+            await fake.end()
+
+    run(story())
+
+
+def test_the_row_of_a_rollout_says_what_happens_and_why_it_goes_back() -> None:
+    rollout = Rollout(RolloutPolicy(), RolloutPhase.CREATING, (FleetSizes("v", 1, 2),), step=1)
+    endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.UPDATING, "old", (), "new", rollout=rollout)
+    row = {"to": "new", "step": 1, "steps": 1, "said": "Launching 2 instance(s).", "back": ""}
+    assert rollout_row(endpoint) == row
+    back = replace(rollout, phase=RolloutPhase.REMOVING, reason="an alarm", back=1)
+    assert (rollout_row(replace(endpoint, rollout=back)) or {})["back"] == "an alarm"
+    assert rollout_row(replace(endpoint, rollout=None)) is None

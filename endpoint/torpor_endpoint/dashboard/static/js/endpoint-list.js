@@ -26,7 +26,7 @@ export function endpointsOf(feed) {
     if (!record.shadow) endpoint.rate += feed.rate(key) ?? 0;
   }
   for (const [id, record] of Object.entries(feed.tables.instances)) {
-    const key = `${record.endpoint}/${record.variant}`;
+    const key = `${record.endpoint}/${record.variant}${record.fleet === "new" ? " new" : ""}`;
     const endpoint = found.get(record.endpoint);
     variants.get(key)?.instances.push({ id, record });
     if (endpoint === undefined) continue;

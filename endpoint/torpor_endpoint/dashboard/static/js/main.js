@@ -64,9 +64,18 @@ function showEndpoint() {
   const trouble = endpoint.record.trouble ?? "";
   byId("endpoint-trouble").hidden = !trouble;
   setText(byId("endpoint-trouble"), trouble);
+  const { rollout } = endpoint.record;
+  byId("endpoint-rollout").hidden = !rollout;
+  setText(byId("endpoint-rollout"), rollout ? rolloutText(rollout) : "");
   setFigures(byId("figures"), figuresOf(endpoint));
   tabs.show(panel);
   for (const part of panels[panel]) part.update(endpoint, feed);
+}
+
+/** `Rollout to houses-2, step 1 of 2. Baking for 300 seconds …` */
+function rolloutText({ to, step, steps, said, back }) {
+  const where = back ? `Rollback from ${to}: ${back}` : `Rollout to ${to}, step ${step} of ${steps}.`;
+  return `${where} ${said}`.trim();
 }
 
 function showAll() {

@@ -2,7 +2,7 @@
 
 import { AGES } from "./ages.js";
 import { byId, el, keyed, setText } from "./dom.js";
-import { bytes, counted, roughly } from "./format.js";
+import { bytes, counted, percent, roughly } from "./format.js";
 import { Tiles } from "./tiles.js";
 
 export class MemoryPanel {
@@ -33,13 +33,16 @@ export class MemoryPanel {
 
   #fillVariant(node, { record, instances }, feed) {
     const [header, slumber, list] = node.children;
-    const [name, mood, badge, notes] = header.children;
+    const [name, mood, badge, fleet, notes] = header.children;
     const asleep = record.state === "asleep";
     node.classList.toggle("asleep", asleep);
     setText(name, record.name);
     mood.dataset.state = record.state;
     setText(mood, record.state);
     badge.hidden = !record.shadow;
+    fleet.hidden = !record.fleet;
+    fleet.dataset.fleet = record.fleet ?? "";
+    setText(fleet, record.fleet ? `${record.fleet} fleet: ${percent(record.share)} of the traffic` : "");
     setText(notes, noteOf(record, instances));
     slumber.hidden = !asleep;
     setText(slumber.lastElementChild, sleepText(record));
@@ -88,6 +91,7 @@ function makeVariant() {
     el("h3"),
     el("span", { class: "mood" }),
     el("span", { class: "badge" }, "shadow: gets copies, answers nobody"),
+    el("span", { class: "badge fleet" }),
     el("span", { class: "quiet" }),
   );
   const slumber = el("p", { class: "slumber" }, el("span", { class: "moon", "aria-hidden": "true" }, "☾"), el("span"));
