@@ -29,6 +29,7 @@ LONG = {
     "docs/how-to/capture-requests.md",
     "docs/how-to/notebooks.md",
     "docs/how-to/pipeline.md",
+    "docs/how-to/roll-out-a-new-version.md",
     "docs/how-to/shadow-variants.md",
     "docs/how-to/size-a-fleet.md",
     "docs/how-to/streaming.md",

@@ -6,10 +6,6 @@ from typing import Final
 from torpor_endpoint.services.sagemaker.members.checking import kept, listed
 from torpor_endpoint.services.sagemaker.members.known import Treatment
 
-_WITHOUT_EFFECT: Final = (
-    "DeploymentConfig is kept and shown, without effect: every deployment is all at once, and no request is lost."
-)
-
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateModel": "The artifact is checked when it is first used; with `--auth` the call fails if the role may not read it. Without `--auth` ExecutionRoleArn is a name only. EnableNetworkIsolation is for user scripts: other containers keep the network. Kept without effect: "
     f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
@@ -21,8 +17,12 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}, also the KmsKeyId of DataCaptureConfig; of a variant "
     f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'CreateEndpointConfigInput', 'ProductionVariant')}, and members that Torpor does not know.",
-    "CreateEndpoint": f"The endpoint is in service after about a second. {_WITHOUT_EFFECT}",
-    "UpdateEndpoint": f"{_WITHOUT_EFFECT} As AWS documents, a failed endpoint can only be deleted.",
+    "CreateEndpoint": "The endpoint is in service after about a second. DeploymentConfig is kept for an UpdateEndpoint "
+    "with RetainDeploymentConfig, which checks its alarms and its counts of instances.",
+    "UpdateEndpoint": "A share of DeploymentConfig's traffic is exact on any number of instances: AWS turns it into "
+    "instances. Serverless variants may be rolled out by shares; `--aws-strict` refuses that. AWS publishes no texts of "
+    "its refusals of a DeploymentConfig: they are Torpor's own. moto delivers the events of a deployment, to queues and "
+    "log groups. As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",
     "ListMonitoringSchedules": "The list is always empty: Torpor makes no monitoring schedules.",
     "ListTags": "One answer lists all tags: a resource has 50 at most.",
