@@ -66,6 +66,8 @@ class RolloutView:
     config: str
     stages: tuple[str, ...]
     """Of each variant, what it does: `Baking: Baking for 300 seconds …`. Empty between two stages."""
+    doing: str = ""
+    """The same in a word, as `Baking`."""
     reason: str = ""
 
     @property
@@ -78,16 +80,18 @@ def viewed(described: dict[str, Any]) -> RolloutView:
     pending = described.get("PendingDeploymentSummary", {}).get("ProductionVariants", [])
     variants = [*pending, *described.get("ProductionVariants", [])]
     several = len({variant["VariantName"] for variant in variants}) > 1
-    stages = [
-        f"{variant['VariantName']}: {_stage(one)}" if several else _stage(one)
+    told = [
+        (variant["VariantName"], one)
         for variant in variants
         for one in variant.get("VariantStatus", [])
         if one.get("StatusMessage")
     ]
+    stages = [f"{name}: {_stage(one)}" if several else _stage(one) for name, one in told]
     return RolloutView(
         described["EndpointStatus"],
         described["EndpointConfigName"],
         tuple(dict.fromkeys(stages)),
+        ", ".join(dict.fromkeys(one["Status"] for _, one in told)),
         described.get("FailureReason", ""),
     )
 

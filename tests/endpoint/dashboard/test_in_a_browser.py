@@ -65,6 +65,23 @@ def test_an_endpoint_that_sleeps_is_seen_to_sleep(scene: Scene) -> None:
     scene.visit.page.get_by_role("option", name=f"{ASLEEP}, asleep, no instance").wait_for()
 
 
+def test_a_rollout_has_both_fleets_with_their_shares(scene: Scene) -> None:
+    scene.live.deploy("moving", Variant(many("models")))
+    scene.live.sagemaker.create_model(ModelName="moved", PrimaryContainer=many("models", {"TORPOR_POLICY": "GDSF"}))
+    scene.live.sagemaker.create_endpoint_config(
+        EndpointConfigName="moved", ProductionVariants=[Variant(many("models")).production("moved")]
+    )
+    size = {"Type": "CAPACITY_PERCENT", "Value": 10}
+    routing = {"Type": "CANARY", "CanarySize": size, "WaitIntervalInSeconds": 3600}
+    canary = {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
+    scene.live.sagemaker.update_endpoint(EndpointName="moving", EndpointConfigName="moved", DeploymentConfig=canary)
+    scene.visit.show("moving", "memory")
+    page = scene.visit.page
+    page.get_by_text("Rollout to moved, step 1 of 2. Baking for 3600 seconds").wait_for()
+    page.get_by_text("old fleet: 90 % of the traffic").wait_for()
+    page.get_by_text("new fleet: 10 % of the traffic").wait_for()
+
+
 def test_a_request_that_waits_is_cancelled(scene: Scene) -> None:
     output = {"OutputConfig": {"S3OutputPath": "s3://models-out/out"}}
     scene.live.deploy("later", Variant(many("models")), AsyncInferenceConfig=output)

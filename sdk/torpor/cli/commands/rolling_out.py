@@ -109,17 +109,21 @@ def followed(
     live: Callable[[str], None],
     say: Callable[[str], None] = typer.echo,
 ) -> RolloutView:
-    """Say each stage once, when it begins, and show it live as long as it lasts. Returns the view of the end.
+    """Say each stage once, when it begins, and show live for how long it has lasted. Returns the view of the end.
 
     `seen` has one view at least.
     """
     said: tuple[str, ...] = ()
+    began_s = 0.0
     for view in seen:
-        for stage in view.stages:
-            if stage not in said:
-                say(f"{clock(elapsed_s())}  {stage}")
+        now_s = elapsed_s()
+        new = [stage for stage in view.stages if stage not in said]
+        for stage in new:
+            say(f"{clock(now_s)}  {stage}")
+        if new:
+            began_s = now_s
         said = view.stages or said
-        live(f"{view.status}  {'  '.join(said)}")
+        live(f"{view.status} · {view.doing} for {clock(now_s - began_s)} ·" if view.doing else view.status)
     return view
 
 

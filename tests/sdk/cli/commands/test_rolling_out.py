@@ -89,9 +89,10 @@ def test_each_stage_is_said_once_when_it_begins() -> None:
         viewed(described("InService", "new")),
     ]
     said: list[str] = []
-    times = iter((1.0, 62.0))
-    last = followed(seen, lambda: next(times), lambda _: None, said.append)
+    times, live = iter((1.0, 62.0, 63.0, 72.0, 73.0)), list[str]()
+    last = followed(seen, lambda: next(times), live.append, said.append)
     assert said == ["0:00:01  Creating: Launching 1 instance(s).", "0:01:02  Baking: Baking for 2 seconds."]
+    assert live[-2:] == ["Updating · Baking for 0:00:10 ·", "InService"]
     assert (last.status, last.config, last.under_way) == ("InService", "new", False)
 
 
@@ -109,4 +110,4 @@ def test_stages_of_several_variants_have_their_names() -> None:
     ],
 )
 def test_what_failed_is_told_with_its_reason(status: str, says: str) -> None:
-    assert failure("houses", "new", RolloutView(status, "old", (), "an alarm")) == says
+    assert failure("houses", "new", RolloutView(status, "old", (), reason="an alarm")) == says
