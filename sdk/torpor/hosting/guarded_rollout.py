@@ -67,7 +67,7 @@ class RolloutView:
     stages: tuple[str, ...]
     """Of each variant, what it does: `Baking: Baking for 300 seconds …`. Empty between two stages."""
     doing: str = ""
-    """The same in a word, as `Baking`."""
+    """The same in a word: Baking."""
     reason: str = ""
 
     @property
