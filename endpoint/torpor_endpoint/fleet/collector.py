@@ -123,10 +123,8 @@ class Collector:
         statuses: dict[str, wire.InstanceStatus] = {one.name: {**state, "decisions": []} for one, state in states}
         self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
-        present = {
-            HELD,
-            *(one.id for one in pool.ready),
-        }  # a fleet that an update has replaced is not in a level of now
+        # a fleet that an update has replaced is not in a level of now; both fleets of a rollout are
+        present = {HELD, *(one.id for fleet in self._fleets_of(pool) for one in fleet.ready)}
         self._put_levels(pool, incarnation, [state for _, state in states], used_percents, present)
         dimensions = _dimensions(endpoint, variant)
         if several:
@@ -134,6 +132,12 @@ class Collector:
                 named = {**dimensions, "ContainerName": container.name}
                 for metric, level in _container_levels(state, used_percent).items():
                     self._registry.series(metric, named).put(incarnation.id, level, now_s, present)
+
+    def _fleets_of(self, pool: InstancePool) -> Sequence[InstancePool]:
+        """The pool, and during a rollout the other fleet of its variant."""
+        live = self._roster.get(pool.endpoint)
+        others = () if live is None or live.shift is None else live.every_pool
+        return (pool, *(one for one in others if one is not pool and one.variant.name == pool.variant.name))
 
     def _put_levels(
         self,
@@ -166,10 +170,12 @@ class Collector:
     def _put_pool(self, endpoint: str, variant: str, pool: InstancePool) -> None:
         """Put the levels of a pool, which is there without instances too. Counters of what is rare begin at 0."""
         dimensions, now_s = _dimensions(endpoint, variant), self._epoch()
-        self._put_held(pool)
+        fleets = self._fleets_of(pool)
+        held = sum(one.traffic.held for one in fleets)
+        self._put_held(pool, held)
         for metric, level in (
-            (metrics.READY_INSTANCES, len(pool.ready)),
-            (metrics.HELD_REQUESTS, pool.traffic.held),
+            (metrics.READY_INSTANCES, sum(len(one.ready) for one in fleets)),
+            (metrics.HELD_REQUESTS, held),
         ):
             self._registry.series(metric, dimensions).put(POOL, float(level), now_s)
         rare = (
@@ -179,7 +185,7 @@ class Collector:
         for metric in rare:
             self._registry.series(metric, dimensions)
 
-    def _put_held(self, pool: InstancePool) -> None:
+    def _put_held(self, pool: InstancePool, held: int) -> None:
         """Put the number of held requests beside those in the instances.
 
         A sample of 0 would lower the average over the instances, so there is none, unless a request has waited in this
@@ -189,7 +195,7 @@ class Collector:
         if pool.variant.copies is not None:
             metric = metrics.CONCURRENT_REQUESTS_PER_COPY
             dimensions = {"InferenceComponentName": pool.variant.copies.component}
-        series, held, now_s = self._registry.series(metric, dimensions), pool.traffic.held, self._epoch()
+        series, now_s = self._registry.series(metric, dimensions), self._epoch()
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 

@@ -315,7 +315,7 @@ async def _database_away(request: Request, fault: Exception) -> Response:
 
 
 async def _endpoint(live: FleetEndpoint, traffic: RecentTraffic) -> Json:
-    pools = live.pools.items()
+    pools = live.by_key.items()
     variants = await asyncio.gather(*(_variant(name, pool, traffic.of(live.name, name)) for name, pool in pools))
     return endpoint_page(live.name, live.trouble, variants)
 
