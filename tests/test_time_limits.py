@@ -137,6 +137,7 @@ PAUSES = {
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
     "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
     "endpoint/torpor_endpoint/fleet/deployment.py": "how long a rollout shows that its old fleet ends, which goes on",
+    "endpoint/torpor_endpoint/fleet/rollout_warming.py": "how long the first traffic waits for a load, which goes on",
     "endpoint/torpor_endpoint/fleet/two_fleets.py": "how long a step of a rollout waits for drains, which go on",
     "endpoint/torpor_endpoint/routing/router/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routing/control/pages_for_routers.py": "how long an answer waits for news",

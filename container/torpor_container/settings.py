@@ -237,6 +237,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
     Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake without a request. The endpoint acts on it."),
     Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`: the variant sleeps after TORPOR_IDLE_SECONDS. `histogram`: it learns when calls come, and sleeps until shortly before the next one. The endpoint acts on it."),
+    Setting("TORPOR_ROLLOUT_WARM", "rollout_warm", _bool, "false", "`true`: before the new instances of a rollout get traffic, they load the models that the old ones have in memory. It is that of the new configuration, for containers of many models. The endpoint acts on it."),
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
     Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
@@ -319,6 +320,7 @@ class Settings:
     unpack_max_entries: int
     idle_s: float
     keep_alive: str
+    rollout_warm: bool
     concurrency: int
     model_idle_s: float | None
     model_keep_alive: str

@@ -78,8 +78,10 @@ STATE = "/_torpor/state"
 
 RELOAD_MODEL = "/_torpor/reload"
 UNLOAD_MODEL = "/_torpor/unload"
+LOAD_MODEL = "/_torpor/load"
 """`POST` with a `ModelName` to an instance that keeps its models; it answers a `LeavingModel`. The next request loads
-the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version."""
+the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version. `load`
+answers once the model is in memory, without a call of it."""
 
 
 MEMORY = "/_torpor/memory"

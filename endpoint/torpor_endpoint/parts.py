@@ -32,6 +32,7 @@ from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
+from torpor_endpoint.fleet.rollout_warming import warmed
 from torpor_endpoint.host import Host
 from torpor_endpoint.host.chosen_host import chosen_host
 from torpor_endpoint.host.disks import Disks
@@ -324,6 +325,7 @@ def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str],
         parts.clock.epoch,
         deleted,
         alarms_on=parts.account.alarms.going_off,
+        warm=warmed,
         pace=parts.options.time_scale,
     )
 

@@ -84,6 +84,7 @@ class Routes:
             Route(wire.MEMORY, self.resize, methods=["POST"]),
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
+            Route(wire.LOAD_MODEL, self.load, methods=["POST"]),
         ]
         table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
@@ -138,6 +139,11 @@ class Routes:
 
     async def unload(self, request: Request) -> Response:
         return JSONResponse(self._kept().unload(model_named(await request.body())))
+
+    async def load(self, request: Request) -> Response:
+        timing = Timing(self._clock)
+        name = await self._kept().load(model_named(await request.body()), timing)
+        return JSONResponse({"model": name, "hit": timing.hit})
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""

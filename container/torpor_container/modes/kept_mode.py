@@ -93,6 +93,12 @@ class KeptMode:
         """Unload the model once no call uses it. It stays on disk. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 
+    async def load(self, target: str, timing: Timing) -> str:
+        """Load the model for the calls to come. Returns its name. Raises TargetForbidden, or what the load raises."""
+        name = self._keeper.name_of(target)
+        async with self._keeper.lend(name, timing):
+            return name
+
     async def arrive(self) -> float | None:
         """Do what is due now, after the clock was moved. Returns the seconds until a model is due by itself."""
         return None if self._keep_alive is None else await self._keep_alive.arrive()

@@ -45,6 +45,10 @@ class TwoFleets:
             for one in self.changes
         )
 
+    def replaced_pools(self) -> list[tuple[InstancePool, InstancePool]]:
+        """The blue and the green pool of each variant that has two."""
+        return [(blue, green) for _, blue, green in self._replaced()]
+
     def carry_out(self, targets: Mapping[str, FleetTarget]) -> None:
         """Want the instances of these targets, and send the traffic by them."""
         for name, blue, green in self._replaced():

@@ -17,6 +17,7 @@ class VariantSettings:
     keep_alive: str
     idle_s: float
     concurrency: int
+    rollout_warm: bool = False
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":
