@@ -24,7 +24,7 @@ from torpor_container.trials.tester import Bounds, Ended, Tester, Told
 from torpor_container.typed_json import written
 
 IDLE_S = 60.0
-"""How long a process waits for the next trial, in seconds."""
+"""How long a process waits for the next trial, or for the next work after one, in seconds."""
 QUICK_S = 1.0
 """A trial that takes longer leaves its place to quick ones, and goes on in a place for slow ones."""
 TRIALS_MAX = 1000
@@ -82,7 +82,9 @@ class Trials:
         conventions: Conventions,
         zygote: ZygoteAccess,
         environment: Mapping[str, str],
+        idle_s: float = IDLE_S,
     ) -> None:
+        """A process that has had no work for `idle_s` ends."""
         self._memory = memory
         self._conventions = conventions
         self._load_timeout_s = load_timeout_s
@@ -98,7 +100,7 @@ class Trials:
         self._busy: set[Tester] = set()
         self._afterworker: Tester | None = None
         self._afterwork = asyncio.Lock()
-        self._closing: asyncio.TimerHandle | None = None
+        self._rest, self._rest_of_afterworker = _Rest(idle_s, self._end_idle), _Rest(idle_s, self._end_afterworker)
         self._preparing: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -148,7 +150,7 @@ class Trials:
                 unless_good.pop_all()
                 self._busy.discard(worker)
                 self._afterworker = worker
-                self._end_idle_later()
+                self._rest_of_afterworker.begin()
         result: Told = told.get("result") or {}
         return result
 
@@ -157,8 +159,8 @@ class Trials:
         if self._preparing is not None:
             self._preparing.cancel()
             await asyncio.gather(self._preparing, return_exceptions=True)
-        if self._closing is not None:
-            self._closing.cancel()
+        self._rest.end()
+        self._rest_of_afterworker.end()
         testers = {*self._idle, *self._busy} | ({self._afterworker} if self._afterworker else set())
         self._idle, self._afterworker = [], None
         await asyncio.gather(*(tester.close() for tester in testers))
@@ -212,17 +214,14 @@ class Trials:
                 unless_good.pop_all()
                 self._busy.discard(tester)
                 self._idle.append(tester)
-                self._end_idle_later()
+                self._rest.begin()
         return ended
-
-    def _end_idle_later(self) -> None:
-        if self._closing is not None:
-            self._closing.cancel()
-        self._closing = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
 
     def _end_idle(self) -> None:
         while self._idle:
             self._idle.pop().end()
+
+    def _end_afterworker(self) -> None:
         worker, self._afterworker = self._afterworker, None
         if worker is not None:
             worker.end()
@@ -232,13 +231,30 @@ class Trials:
         try:
             with suppress(LoadFailed):
                 self._idle.append(await self._fork(Step.BARE))
-                self._end_idle_later()
+                self._rest.begin()
         finally:
             self._preparing = None
 
     async def _fork(self, step: Step) -> Tester:
         conventions = self._conventions.within(self._memory.size_bytes)
         return await Tester.forked(self._zygote, {**self._arguments, "conventions": written(conventions)}, step)
+
+
+class _Rest:
+    """Calls `over` once `lasts_s` have passed since it last began."""
+
+    def __init__(self, lasts_s: float, over: Callable[[], None]) -> None:
+        self._lasts_s = lasts_s
+        self._over = over
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        self.end()
+        self._timer = asyncio.get_running_loop().call_later(self._lasts_s, self._over)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class _Place:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.processes import children, has_ended
 from torpor_container.core.trials import MIB
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.isolation.abilities import found
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.process_tree import parent
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.trials.trial_process import Afterwork, Trials
@@ -47,8 +49,8 @@ def no_temporary_folder() -> Path:
 
 
 @asynccontextmanager
-async def trials(parent: ZygoteClient) -> AsyncIterator[Trials]:
-    made = Trials(MemoryBudget(1024 * MIB), 60.0, Conventions(), ZygoteAccess(str(parent.path)), os.environ)
+async def trials(parent: ZygoteClient, idle_s: float = 60.0) -> AsyncIterator[Trials]:
+    made = Trials(MemoryBudget(1024 * MIB), 60.0, Conventions(), ZygoteAccess(str(parent.path)), os.environ, idle_s)
     try:
         yield made
     finally:
@@ -83,6 +85,22 @@ def test_work_that_fails_says_how_and_the_next_goes_on(
                 await here.after(work(function))
             with (tmp_path / "made").open("wb") as file:
                 await here.after(work("written", file.fileno(), text="flat"))
+
+    asyncio.run(story())
+
+
+def test_a_process_that_waits_for_a_trial_ends_in_time_while_other_work_goes_on(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with trials(zygote, idle_s=0.5) as here:
+            with (tmp_path / "made").open("wb") as file:
+                worker = (await here.after(work("written", file.fileno(), text="1")))["pid"]
+                here.expect()
+                while not (others := [pid for pid in children(parent(worker) or 0) if pid != worker]):
+                    await asyncio.sleep(0.01)
+                while not all(map(has_ended, others)):
+                    assert (await here.after(work("written", file.fileno(), text="1")))["pid"] == worker
 
     asyncio.run(story())
 
