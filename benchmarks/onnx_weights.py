@@ -75,7 +75,7 @@ def _loaded(file: Path, form: str) -> Any:
     if form == "private":
         return onnx.load(file, Conventions())
     mapped = file.with_suffix(".onnx-1")
-    return onnx.open_mapped(file, Mapped(mapped, mapped.stat().st_size), Conventions())
+    return onnx.open_mapped(file, Mapped(str(mapped), mapped.stat().st_size), Conventions())
 
 
 # -- loads -------------------------------------------------------------------------------------------------------------

@@ -35,16 +35,20 @@ _MODEL_ID = re.compile("[0-9a-f]{32}")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UnpackedArtifact:
-    """One version of one object, unpacked."""
+    """One version of one object, unpacked below the root. There are thousands, and a Path takes half a kilobyte."""
 
     key: str
     version: str
     model_id: str
-    directory: Path
+    root: str
     size_bytes: int
     seal: Seal
+
+    @property
+    def directory(self) -> Path:
+        return Path(f"{self.root}/{self.model_id}/{MODEL}")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class UnpackedArtifacts:
     def __init__(self, root: Path, budget_bytes: int, bucket: str = "") -> None:
         self.budget_bytes = budget_bytes
         self._root = root
+        self._below = str(root)
         self._bucket = bucket
         self._entries: dict[str, UnpackedArtifact] = {}
         self._aside: set[Path] = set()  # workspaces with folders that could not be removed
@@ -135,7 +140,7 @@ class UnpackedArtifacts:
             raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         model_id = self.id_of(key, version)
         folder = f"{self._root}/{model_id}"
-        entry = UnpackedArtifact(key, version, model_id, Path(f"{folder}/{MODEL}"), size_bytes, seal)
+        entry = UnpackedArtifact(key, version, model_id, self._below, size_bytes, seal)
         self.remove(key)
         with disk_full_for(key):
             with suppress(FileNotFoundError):
@@ -207,8 +212,8 @@ class UnpackedArtifacts:
         """
         try:
             record = read(FolderRecord, json.loads((folder / _RECORD).read_text()))
-            directory, seal = folder / MODEL, Seal(record.files)
-            entry = UnpackedArtifact(record.key, record.version, folder.name, directory, record.size_bytes, seal)
+            seal = Seal(record.files)
+            entry = UnpackedArtifact(record.key, record.version, folder.name, self._below, record.size_bytes, seal)
             expected = self.id_of(entry.key, entry.version)
             sound = folder.name == expected and record.boot == _boot() and entry.directory.is_dir()
         except (OSError, ValueError):

@@ -28,7 +28,7 @@ from torpor_container.core.occupancy import COMING, HERE, LEAVING, LOADING, Occu
 LEFT_MAX: Final = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """One decision about one model: `action` is a word of the `/_torpor/state` contract, `reason` a sentence."""
 

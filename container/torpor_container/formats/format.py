@@ -21,7 +21,7 @@ SAFE_FILES = "save the model as .json or .ubj (XGBoost), .skops (scikit-learn), 
 class Mapped(NamedTuple):
     """A file that a model maps read-only. All processes of the machine that map it share its pages."""
 
-    path: Path
+    path: str
     size_bytes: int
 
 

@@ -68,10 +68,10 @@ def open_mapped(path: Path, mapped: Mapped, conventions: Conventions) -> Servabl
     """Serves a model whose weights are in a file that instances map. Without packed copies of the weights, a session
     holds hardly any memory of its own. Raises LoadFailed, Damaged, OSError."""
     shared = {
-        "session.model_external_initializers_file_folder_path": str(mapped.path.parent),
+        "session.model_external_initializers_file_folder_path": os.path.dirname(mapped.path),
         "session.disable_prepacking": "1",
     }
-    return _served(path, onnx_weights.graph_of(mapped.path), shared, conventions, mapped)
+    return _served(path, onnx_weights.graph_of(Path(mapped.path)), shared, conventions, mapped)
 
 
 def _served(

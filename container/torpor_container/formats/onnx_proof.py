@@ -28,7 +28,7 @@ def prove(arguments: Mapping[str, str], descriptors: Sequence[int]) -> dict[str,
     """An `Afterwork`: whether the form in `file` answers as the model in `path`."""
     file = Path(arguments["file"])
     whole: Any = onnx.load(Path(arguments["path"]), Conventions())
-    mapped: Any = onnx.open_mapped(Path(arguments["path"]), Mapped(file, file.stat().st_size), Conventions())
+    mapped: Any = onnx.open_mapped(Path(arguments["path"]), Mapped(str(file), file.stat().st_size), Conventions())
     try:
         furthest = max(distance(whole.native, mapped.native, rows) for rows in ROWS)
     except FarApart as error:

@@ -21,6 +21,7 @@ from typing import BinaryIO
 
 from torpor_container.artifacts.errors import DiskTooSmall, disk_full_for
 from torpor_container.core.occupancy import Footprint
+from torpor_container.formats.format import Mapped
 
 Write = Callable[[BinaryIO], object]
 
@@ -30,23 +31,34 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _READ_ONLY = 0o400
 
 
-def holders(path: Path) -> int:
+def holders(path: str | Path) -> int:
     """How many instances of the machine hold the file that one of them has at this path, that one included."""
     try:
-        return max(1, path.stat().st_nlink - 1)
+        return max(1, os.stat(path).st_nlink - 1)
     except OSError:  # it was released, or its folder was removed
         return 1
 
 
 class MappedFile:
-    """A file that this instance holds, at a `path` of its own, until `release`."""
+    """A file that this instance holds, at a `path` of its own, until `release`. There are thousands, and a Path takes
+    half a kilobyte."""
+
+    __slots__ = ("_path", "size_bytes")
 
     def __init__(self, path: Path, size_bytes: int) -> None:
-        self.path = path
+        self._path = str(path)
         self.size_bytes = size_bytes
 
+    @property
+    def path(self) -> Path:
+        return Path(self._path)
+
+    @property
+    def mapped(self) -> Mapped:
+        return Mapped(self._path, self.size_bytes)
+
     def release(self) -> None:
-        shutil.rmtree(self.path.parent, ignore_errors=True)
+        shutil.rmtree(os.path.dirname(self._path), ignore_errors=True)
 
 
 class MappedFolder:

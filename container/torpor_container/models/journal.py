@@ -26,7 +26,7 @@ class Journal:
     def __init__(self, clock: Callable[[], float], epoch: Callable[[], float] = time.time) -> None:
         """`clock` is that of the decisions' times. `epoch` gives epoch seconds, and is read once."""
         self._epoch_offset_s = epoch() - clock()
-        self._records: deque[DecisionRecord] = deque(maxlen=RECORDS_MAX)
+        self._decisions: deque[tuple[str, Decision]] = deque(maxlen=RECORDS_MAX)
         self.last_seq = 0
 
     def writer(self, names: Mapping[str, str] | None = None) -> Callable[[Decision], None]:
@@ -36,14 +36,19 @@ class Journal:
 
     def after(self, seq: int, model: str | None = None) -> list[DecisionRecord]:
         """The decisions later than `seq`, of one model if named."""
-        first = self.last_seq - len(self._records)  # numbers are consecutive, so the first ones need no look
-        later = islice(self._records, max(0, seq - first), None)
-        return [record for record in later if model in (None, record["model"])]
+        first = self.last_seq - len(self._decisions)  # numbers are consecutive, so the first ones need no look
+        skipped = max(0, seq - first)
+        later = enumerate(islice(self._decisions, skipped, None), first + skipped + 1)
+        return [self._record(number, *one) for number, one in later if model in (None, one[1].model)]
 
     def _write(self, decision: Decision, action: str) -> None:
+        """As it is: a record takes three times the memory."""
         self.last_seq += 1
-        record: DecisionRecord = {
-            "seq": self.last_seq,
+        self._decisions.append((action, decision))
+
+    def _record(self, seq: int, action: str, decision: Decision) -> DecisionRecord:
+        return {
+            "seq": seq,
             "at_s": decision.at_s + self._epoch_offset_s,
             "model": decision.model,
             "action": action,
@@ -52,4 +57,3 @@ class Journal:
             "took_s": decision.took_s,
             "for_model": decision.for_model,
         }
-        self._records.append(record)

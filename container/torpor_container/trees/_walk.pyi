@@ -6,7 +6,16 @@ VERSION: int
 
 class Trees:
     def __new__(
-        cls, nodes: Any, roots: Any, groups: Any, pairs: Any, base: Any, leaves: Any, columns: int, wide: bool
+        cls,
+        nodes: Any,
+        roots: Any,
+        groups: Any,
+        pairs: Any,
+        base: Any,
+        leaves: Any,
+        columns: int,
+        wide: bool,
+        owner: Any,
     ) -> Self: ...
     def predict(self, rows: NDArray[Any], out: NDArray[Any], /) -> None: ...
 

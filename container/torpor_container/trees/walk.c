@@ -41,7 +41,9 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer nodes, roots, groups, pairs, base, leaves;
+    PyObject *owner; /* keeps the arrays where they are */
+    const void *nodes, *base, *leaves;
+    const uint32_t *roots, *groups, *pairs;
     size_t count, columns, outputs;
     int wide;
 } Trees;
@@ -99,43 +101,71 @@ static size_t sum_bytes(const Trees *trees)
     return trees->wide ? sizeof(double) : sizeof(float);
 }
 
-static int whole(const Trees *trees)
+enum { NODES, ROOTS, GROUPS, PAIRS, BASE, LEAVES, ARRAYS };
+
+static int whole(const Trees *trees, const Py_buffer *arrays)
 {
     const size_t node = trees->wide ? sizeof(WideNode) : sizeof(NarrowNode), sum = sum_bytes(trees);
+    uintptr_t places = 0, sums = 0;
 
-    return trees->columns && trees->outputs && trees->nodes.len % node == 0
-        && (size_t)trees->groups.len == trees->count * sizeof(uint32_t)
-        && (size_t)trees->pairs.len == trees->count * sizeof(uint32_t)
-        && (size_t)trees->roots.len == (trees->count + 1) * sizeof(uint32_t)
-        && (size_t)trees->base.len == trees->outputs * sum
-        && (!trees->leaves.buf || trees->leaves.len % (trees->outputs * sum) == 0)
-        && ((uintptr_t)trees->nodes.buf | (uintptr_t)trees->base.buf | (uintptr_t)trees->leaves.buf) % 8 == 0
-        && ((uintptr_t)trees->roots.buf | (uintptr_t)trees->groups.buf | (uintptr_t)trees->pairs.buf) % 4 == 0;
+    for (size_t each = ROOTS; each <= PAIRS; each++)
+        places |= (uintptr_t)arrays[each].buf;
+    for (size_t each = 0; each < ARRAYS; each++)
+        sums |= each < ROOTS || each > PAIRS ? (uintptr_t)arrays[each].buf : 0;
+    return trees->columns && trees->outputs && arrays[NODES].len % node == 0
+        && (size_t)arrays[GROUPS].len == trees->count * sizeof(uint32_t)
+        && (size_t)arrays[PAIRS].len == trees->count * sizeof(uint32_t)
+        && (size_t)arrays[ROOTS].len == (trees->count + 1) * sizeof(uint32_t)
+        && (size_t)arrays[BASE].len == trees->outputs * sum
+        && (!arrays[LEAVES].buf || arrays[LEAVES].len % (trees->outputs * sum) == 0)
+        && sums % 8 == 0 && places % 4 == 0;
+}
+
+/* A buffer that was taken costs 80 bytes, and its array twice as much: of the arrays in a mapped file, a model keeps
+   where they are, and the file. */
+static int settled(Trees *trees, const Py_buffer *arrays, PyObject *owner, Py_ssize_t columns)
+{
+    trees->columns = columns > 0 ? (size_t)columns : 0;
+    trees->count = (size_t)arrays[GROUPS].len / sizeof(uint32_t);
+    trees->outputs = (size_t)arrays[BASE].len / sum_bytes(trees);
+    if (!whole(trees, arrays)) {
+        PyErr_SetString(PyExc_ValueError, "the arrays of the trees do not fit one another");
+        return 0;
+    }
+    trees->nodes = arrays[NODES].buf;
+    trees->roots = arrays[ROOTS].buf;
+    trees->groups = arrays[GROUPS].buf;
+    trees->pairs = arrays[PAIRS].buf;
+    trees->base = arrays[BASE].buf;
+    trees->leaves = arrays[LEAVES].buf;
+    trees->owner = Py_NewRef(owner);
+    return 1;
 }
 
 static PyObject *trees_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
-    static char *names[] = {"nodes", "roots", "groups", "pairs", "base", "leaves", "columns", "wide", NULL};
+    static char *names[] = {"nodes", "roots", "groups", "pairs", "base", "leaves", "columns", "wide", "owner", NULL};
     Trees *trees = (Trees *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0); /* zeroed */
+    Py_buffer arrays[ARRAYS] = {{0}};
+    PyObject *owner;
     Py_ssize_t columns;
+    int made;
 
     if (!trees)
         return NULL;
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, named, "y*y*y*y*y*z*np:Trees", names, &trees->nodes, &trees->roots, &trees->groups, &trees->pairs,
-            &trees->base, &trees->leaves, &columns, &trees->wide)) {
+            arguments, named, "y*y*y*y*y*z*npO:Trees", names, &arrays[NODES], &arrays[ROOTS], &arrays[GROUPS],
+            &arrays[PAIRS], &arrays[BASE], &arrays[LEAVES], &columns, &trees->wide, &owner)) {
         Py_DECREF(trees);
         return NULL;
     }
-    trees->columns = columns > 0 ? (size_t)columns : 0;
-    trees->count = (size_t)trees->groups.len / sizeof(uint32_t);
-    trees->outputs = (size_t)trees->base.len / sum_bytes(trees);
-    if (!whole(trees)) {
-        Py_DECREF(trees);
-        PyErr_SetString(PyExc_ValueError, "the arrays of the trees do not fit one another");
-        return NULL;
-    }
-    return (PyObject *)trees;
+    made = settled(trees, arrays, owner, columns);
+    for (size_t each = 0; each < ARRAYS; each++)
+        PyBuffer_Release(&arrays[each]); /* nothing where there is none */
+    if (made)
+        return (PyObject *)trees;
+    Py_DECREF(trees);
+    return NULL;
 }
 
 static void freed(PyObject *self)
@@ -148,11 +178,7 @@ static void freed(PyObject *self)
 
 static void trees_dealloc(PyObject *self)
 {
-    Trees *trees = (Trees *)self;
-    Py_buffer *held[] = {&trees->nodes, &trees->roots, &trees->groups, &trees->pairs, &trees->base, &trees->leaves};
-
-    for (size_t each = 0; each < sizeof(held) / sizeof(*held); each++)
-        PyBuffer_Release(held[each]); /* nothing where there is none */
+    Py_XDECREF(((Trees *)self)->owner);
     freed(self);
 }
 
@@ -208,7 +234,7 @@ static PyType_Slot trees_slots[] = {
     {Py_tp_new, trees_new},
     {Py_tp_dealloc, trees_dealloc},
     {Py_tp_methods, trees_methods},
-    {Py_tp_doc, "The arrays of a checked model, held while it predicts. Several threads may call it at once."},
+    {Py_tp_doc, "A checked model. Its `owner` keeps the arrays in place. Several threads may predict at once."},
     {0, NULL},
 };
 static PyType_Spec trees_spec = {

@@ -11,9 +11,9 @@
 
 static void WALK(const Trees *trees, const ROW *rows, size_t count, SUM *out)
 {
-    const NODE *nodes = trees->nodes.buf;
-    const uint32_t *roots = trees->roots.buf, *groups = trees->groups.buf, *pairs = trees->pairs.buf;
-    const SUM *base = trees->base.buf;
+    const NODE *nodes = trees->nodes;
+    const uint32_t *roots = trees->roots, *groups = trees->groups, *pairs = trees->pairs;
+    const SUM *base = trees->base;
     const size_t columns = trees->columns, outputs = trees->outputs;
 
     for (size_t row = 0; row < count; row++)
@@ -39,8 +39,8 @@ static void WALK(const Trees *trees, const ROW *rows, size_t count, SUM *out)
                     node = left + right;
                 }
                 memcpy(&value, (const char *)node + second * sizeof(SUM), sizeof(SUM));
-                if (trees->leaves.buf) {
-                    const SUM *leaf = (const SUM *)trees->leaves.buf + (size_t)value * outputs;
+                if (trees->leaves) {
+                    const SUM *leaf = (const SUM *)trees->leaves + (size_t)value * outputs;
                     for (size_t output = 0; output < outputs; output++)
                         sums[output] += leaf[output];
                 } else {

@@ -155,7 +155,7 @@ def written_flat(form: MappedForm, path: Path, folder: Path) -> tuple[dict[str, 
     file = folder / "trees"
     with file.open("wb") as target:
         told = getattr(import_module(module), function)({"path": str(path)}, [target.fileno()])
-    return told, Mapped(file, file.stat().st_size)
+    return told, Mapped(str(file), file.stat().st_size)
 
 
 def test_a_damaged_file_is_a_load_failure_that_names_it(name: str, artifact: Callable[..., Path]) -> None:

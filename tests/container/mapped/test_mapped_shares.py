@@ -5,7 +5,6 @@ from pathlib import Path
 
 from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Residency
-from torpor_container.formats.format import Mapped
 from torpor_container.mapped.mapped_folder import MappedFile, MappedFolder
 from torpor_container.mapped.mapped_shares import LOOKED_AT_EACH_TIME, MappedShares
 
@@ -27,7 +26,7 @@ class Instance:
         self.files[name] = held = self.folder.put(name, lambda file: file.write(bytes(FILE_BYTES)))
         self.tier.request(name, 0.0)
         self.tier.admit(name, OWN_BYTES, 0.0)
-        mapped = Mapped(held.path, held.size_bytes)
+        mapped = held.mapped
         self.tier.loaded(name, self.shares.charged_bytes(name, OWN_BYTES, mapped), 0.1, 0.0)
 
     def unload(self, name: str) -> None:

@@ -172,14 +172,14 @@ def _prove(member: Member, trees: FlatTrees, facts: BoosterFacts, rounds: Sequen
     tree of each boosting round, and where the last one ends.
     """
     served, infinite = paired(trees), isinf(facts.missing)
-    count = _compared(member.predictor(), flat_serving.predictor(served, facts), trees, infinite, WHOLE_ROWS)
+    count = _compared(member.predictor(), flat_serving.FlatPredictor(served, facts), trees, infinite, WHOLE_ROWS)
     nodes = int(np.count_nonzero(trees.nodes["left"]))
     step = ceil(sqrt((len(rounds) - 1) * PIECE_COSTS_ROWS / (LEFT_RIGHT_MISSING * nodes + 1)))
     rows_max = max(PIECE_ROWS, ROWS_MAX * step // len(rounds))
     for first in range(0, len(rounds) - 1, step):
         last = min(first + step, len(rounds) - 1)
         some = slice(rounds[first], rounds[last])
-        by_trees = flat_serving.predictor(_only(served, some), facts, transform=lambda sums: sums)
+        by_trees = flat_serving.FlatPredictor(_only(served, some), facts, transform=lambda sums: sums)
         count += _compared(member.margins(first, last), by_trees, _only(trees, some), infinite, rows_max)
     return count
 

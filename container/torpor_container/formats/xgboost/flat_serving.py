@@ -1,8 +1,9 @@
 """Serves a booster as flat trees: the same rows, refusals, answers and shapes as XGBoost's own, without XGBoost."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import isinf, isnan, nan
 from typing import Any
 
@@ -15,6 +16,8 @@ from torpor_container.formats.served import ServedModel
 from torpor_container.formats.xgboost import aws_image, selectable
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.formats.xgboost.dense import INFINITE
+from torpor_container.image.aws_images import XGBOOST_IMAGE
+from torpor_container.invocation import Invocation
 from torpor_container.trees import flat_trees, walking
 from torpor_container.trees.flat_trees import FlatTrees
 from torpor_container.typed_json import read
@@ -24,6 +27,8 @@ COLUMNS_DIFFER = (
     "Check failed: n_features_data == n_features_model (%d vs. %d) : Number of columns in data must equal to the "
     "trained model."
 )
+REFUSALS = (RowsRefused,)
+LAYOUTS_MAX = 256
 SPARSE_CELLS_MAX = 1024 * 1024
 """A sparse matrix becomes dense in pieces of at most this many cells."""
 
@@ -100,32 +105,52 @@ TRANSFORMS: Mapping[str, Callable[[Rows], Any]] = {
 """What each objective makes of the sums of leaves."""
 
 
-def predictor(
-    trees: FlatTrees, facts: BoosterFacts, transform: Callable[[Rows], Any] | None = None
-) -> Callable[[Rows], Any]:
+class FlatPredictor:
     """Predicts rows, dense or sparse, on several threads at the same time. `transform` makes answers of the sums of
-    leaves; None: as the objective does. Raises RowsRefused."""
-    walker, transform = walking.walker(trees), transform or TRANSFORMS[facts.objective]
-    any_infinite = walking.extension().any_infinite
-    columns, outputs = trees.columns, trees.outputs
-    missing, finite, by_number = np.float32(facts.missing), not isinf(facts.missing), not isnan(facts.missing)
+    leaves; None: as the objective does. Raises RowsRefused.
 
-    def predicted(rows: Rows, infinite: str = INFINITE) -> Any:
+    An instance has thousands: it keeps no closures and no facts.
+    """
+
+    __slots__ = ("_any_infinite", "_columns", "_finite", "_missing", "_outputs", "_transform", "_walker")
+
+    def __init__(
+        self, trees: FlatTrees, facts: BoosterFacts, transform: Callable[[Rows], Any] | None = None
+    ) -> None:
+        self._walker, self._transform = walking.walker(trees), transform or TRANSFORMS[facts.objective]
+        self._columns, self._outputs = trees.columns, trees.outputs
+        self._finite, self._any_infinite = not isinf(facts.missing), walking.extension().any_infinite
+        self._missing = None if isnan(facts.missing) else np.float32(facts.missing)
+
+    def __call__(self, rows: Rows) -> Any:
+        return self._dense(rows, INFINITE) if isinstance(rows, np.ndarray) else _sparse(rows, self._dense)
+
+    def _dense(self, rows: Rows, infinite: str) -> Any:
         rows = np.ascontiguousarray(rows, np.float32)
-        if finite and any_infinite(rows):
+        if self._finite and self._any_infinite(rows):
             raise RowsRefused(infinite)
-        if rows.shape[1] != columns:
-            raise RowsRefused(COLUMNS_DIFFER % (rows.shape[1], columns))
-        if by_number:
-            rows = np.where(rows == missing, np.float32(nan), rows)
-        out = np.empty((rows.shape[0], outputs), np.float32)
-        walker.predict(rows, out)
-        return transform(out)
+        if rows.shape[1] != self._columns:
+            raise RowsRefused(COLUMNS_DIFFER % (rows.shape[1], self._columns))
+        if self._missing is not None:
+            rows = np.where(rows == self._missing, np.float32(nan), rows)
+        out = np.empty((rows.shape[0], self._outputs), np.float32)
+        self._walker.predict(rows, out)
+        return self._transform(out)
 
-    def by_kind(rows: Rows) -> Any:
-        return predicted(rows) if isinstance(rows, np.ndarray) else _sparse(rows, predicted)
 
-    return by_kind
+class _Names:
+    """The names of a booster's columns, read when a body needs them: many columns have more names than nodes."""
+
+    __slots__ = ("_file", "_read")
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._read: list[str] | None = None
+
+    def __call__(self) -> list[str] | None:
+        if self._read is None:
+            self._read = read(BoosterFacts, flat_trees.facts(self._file)).names
+        return self._read
 
 
 def _sparse(matrix: Any, predict: Callable[[Rows, str], Any]) -> Any:
@@ -148,26 +173,31 @@ def serve(file: Any, mapped: Mapped, conventions: Conventions) -> ServedModel[Ro
     not have."""
     trees, told = flat_trees.read(file)
     facts = read(BoosterFacts, told)
-
-    @cache
-    def names() -> list[str] | None:
-        """Read when a body needs them: models with many columns would hold more names than nodes."""
-        return read(BoosterFacts, flat_trees.facts(file)).names
-
-    layout = RowLayout(columns=trees.columns, names=names)
+    if facts.names is None and conventions.image != XGBOOST_IMAGE:
+        reader, layout = _nameless(trees.columns, conventions, facts.pickled)
+    else:
+        layout = RowLayout(columns=trees.columns, names=_Names(file))
+        reader = aws_image.reader(layout, conventions, facts.pickled)
     answers = conventions.xgboost
     if conventions.inference_output:
         answers = selectable.answers(conventions, facts.objective, facts.classes)
     return ServedModel(
         format=XGBOOST,
         native=None,
-        read=aws_image.reader(layout, conventions, facts.pickled),
-        predict=predictor(trees, facts),
+        read=reader,
+        predict=FlatPredictor(trees, facts),
         answers=answers,
-        refusals=(RowsRefused,),
+        refusals=REFUSALS,
         types=aws_image.types(conventions),
         layout=layout,
         rowwise=True,
-        note=facts.note,
+        note=sys.intern(facts.note),
         mapped=mapped,
     )
+
+
+@lru_cache(maxsize=LAYOUTS_MAX)
+def _nameless(columns: int, conventions: Conventions, pickled: bool) -> tuple[Callable[[Invocation], Rows], RowLayout]:
+    """How models of so many columns without names are read: most models of an instance have these in common."""
+    layout = RowLayout(columns=columns)
+    return aws_image.reader(layout, conventions, pickled), layout

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
 from torpor_container.formats import Conventions, Format, ServableModel
-from torpor_container.formats.format import Mapped
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappableFile
@@ -72,8 +71,7 @@ def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -
             if held is None:
                 model = found.format.load(found.path, conventions)
             else:
-                mapped = Mapped(held.path, held.size_bytes)
-                model = found.file.form.open(found.path, mapped, conventions)
+                model = found.file.form.open(found.path, held.mapped, conventions)
         if conventions.inference_output and model.format != XGBOOST:
             raise LoadFailed(
                 f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects the output of XGBoost models, and {found.path.name} "

@@ -55,7 +55,7 @@ def file_of(name: str) -> bytes:
 
 
 def opened(file: bytes) -> ServableModel:
-    return flat_estimators.serve(file, Mapped(Path("trees"), len(file)), Conventions())
+    return flat_estimators.serve(file, Mapped("trees", len(file)), Conventions())
 
 
 def served(name: str) -> tuple[ServableModel, ServableModel]:
@@ -172,7 +172,7 @@ from torpor_container.formats.format import Conventions, Mapped
 from torpor_container.formats.sklearn import flat_estimators
 from torpor_container.invocation import Invocation
 file = Path({str(tmp_path)!r}, "trees").read_bytes()
-model = flat_estimators.serve(file, Mapped(Path("trees"), len(file)), Conventions())
+model = flat_estimators.serve(file, Mapped("trees", len(file)), Conventions())
 print(model.invoke(Invocation(b"0.5,2,1,1,1", "text/csv", "application/json")).body.decode())
 """
     ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

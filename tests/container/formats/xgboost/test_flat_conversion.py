@@ -26,7 +26,7 @@ def both(trained: Any, rows: Any, missing: float = nan) -> tuple[Any, Any]:
     trained.set_param({"nthread": 1})
     member = Member(trained, missing).asked()
     trees, facts = flat_conversion.flat(member)
-    return member.predictor()(rows), flat_serving.predictor(trees, facts)(rows)
+    return member.predictor()(rows), flat_serving.FlatPredictor(trees, facts)(rows)
 
 
 def assert_equal_to_the_bit(pair: tuple[Any, Any]) -> None:

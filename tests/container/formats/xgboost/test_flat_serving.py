@@ -44,7 +44,7 @@ class Both:
     def of(cls, trained: Any, conventions: Conventions, missing: float = nan, pickled: bool = False) -> "Both":
         library = boosters.serve(trained, conventions, missing, pickled=pickled)
         content = flat_conversion.converted(Member(trained, missing, pickled=pickled))
-        return cls(library, flat_serving.serve(content, Mapped(Path("trees"), len(content)), conventions))
+        return cls(library, flat_serving.serve(content, Mapped("trees", len(content)), conventions))
 
     def answers(self, body: bytes, content_type: str, accept: str = "") -> tuple[Any, Any]:
         one, other = (outcome(model, Invocation(body, content_type, accept)) for model in (self.library, self.flat))
@@ -140,7 +140,7 @@ def test_selected_outputs_are_the_same(objective: str, accept: str) -> None:
 def test_an_output_that_the_objective_lacks_is_refused_as_it_is_loaded() -> None:
     file = flat_conversion.converted(Member(booster("count:poisson")))
     with pytest.raises(LoadFailed, match="Objective `count:poisson` unsupported for selectable inference"):
-        flat_serving.serve(file, Mapped(Path("trees"), 1), Conventions(inference_output="probability"))
+        flat_serving.serve(file, Mapped("trees", 1), Conventions(inference_output="probability"))
 
 
 def test_columns_are_matched_by_their_names() -> None:
@@ -182,7 +182,7 @@ def test_flat_trees_of_a_pickle_are_not_served_where_pickles_are_refused(tmp_pat
     path, file = tmp_path / "xgboost-model", tmp_path / "model.trees"
     joblib.dump(booster("reg:squarederror"), path)
     assert made(path, file)["note"].startswith("flat trees answer, equal to XGBoost")
-    mapped = Mapped(file, file.stat().st_size)
+    mapped = Mapped(str(file), file.stat().st_size)
     model = open_flat(path, mapped, Conventions())
     assert model.mapped == mapped
     assert outcome(model, Invocation(*BODIES["a row"], CSV))[1] == CSV
@@ -196,7 +196,7 @@ def test_an_older_binary_model_is_not_served_where_only_data_is_trusted(tmp_path
     old, file = Path(__file__).parent / "old_models" / "booster-0.90.model", tmp_path / "model.trees"
     content = flat_conversion.converted(Member(booster("reg:squarederror")))
     file.write_bytes(content)
-    mapped = Mapped(file, len(content))
+    mapped = Mapped(str(file), len(content))
     open_flat(old, mapped, Conventions())
     with pytest.raises(LoadFailed, match="old binary format"):
         open_flat(old, mapped, Conventions(trust="data"))
@@ -216,7 +216,7 @@ def test_a_damaged_file_is_not_served(tmp_path: Path) -> None:
     broken[100] ^= 1
     file.write_bytes(broken)
     with pytest.raises(UnsoundTrees, match="its checksum differs"):
-        open_flat(path, Mapped(file, len(broken)), Conventions())
+        open_flat(path, Mapped(str(file), len(broken)), Conventions())
 
 
 def test_a_model_serves_without_its_library(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_model_serves_without_its_library(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from torpor_container.formats import Conventions; "
         "from torpor_container.formats.format import Mapped; from torpor_container.invocation import Invocation; "
         "from torpor_container.formats.xgboost import xgboost_format; "
-        "model = xgboost_format.FORMAT.mapped.open(Path(sys.argv[1]), Mapped(Path(sys.argv[2]), 1), Conventions()); "
+        "model = xgboost_format.FORMAT.mapped.open(Path(sys.argv[1]), Mapped(sys.argv[2], 1), Conventions()); "
         "answer = model.invoke(Invocation(b'1,2,3,4,5,6', 'text/csv', 'text/csv')).body.decode(); "
         "print(answer, 'xgboost' in sys.modules)"
     )

@@ -14,6 +14,7 @@ from tests.container.helpers.machine_of_instances import MachineOfInstances
 from tests.helpers.waiting import until
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.trees import walking
+from torpor_container.trees.flat_trees import VERSION
 
 if walking.extension() is None:
     pytest.skip("the extension was not built: there is no C compiler", allow_module_level=True)
@@ -27,7 +28,7 @@ class Machine(MachineOfInstances):
     def put(self, name: str, trained: Any) -> None:
         self.pack(name, "xgboost-model", bytes(trained.save_raw("ubj")))
 
-    def files(self, ending: str = "trees-1") -> list[Path]:
+    def files(self, ending: str = f"trees-{VERSION}") -> list[Path]:
         return super().files(ending)
 
 
