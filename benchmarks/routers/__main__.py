@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -78,7 +78,7 @@ def run(
         callers = Callers(sorted({router.url for router in routers}), answers, plan.threads, seed)
         began_s = time.monotonic()
         callers.start()
-        kills, at_s, unreported_s = _kill(stand, routers, dice, plan)
+        killed = _kill(stand, routers, dice, plan, one_port)
         time.sleep(SOON_S)
         callers.stop()
         took_s = time.monotonic() - began_s
@@ -86,29 +86,44 @@ def run(
             router.stop()
         ledger, rate_hz = _requests(stand), callers.called.right / took_s
         left = _left(stand)
-    faults = [*_judged(callers.called, at_s, plan), *left]
+    faults = [*_judged(callers.called, killed, plan), *left]
     missing = callers.called.right - ledger
-    if missing > unreported_s * rate_hz + 1:
+    if missing > killed.unreported_s * rate_hz + 1:
         faults.append(f"{missing} requests are missing in the ledger")
     called = callers.called
     return {
         "seed": seed,
         "answers": called.right,
         "answers a second": round(rate_hz, 1),
-        "kills": dict(kills),
+        "kills": dict(killed.kills),
         "called again after a connection broke": called.moved,
         "in a killed instance or control": len(called.broken_at_s),
+        "held by a router that ended with the control": len(called.turned_away_at_s),
         "slowest in s": round(called.slowest_s, 1),
         "in the ledger": ledger,
         "faults": faults[:20],
     }
 
 
+@dataclass
+class Killed:
+    """What was killed, when instances ended, when routers ended with the control, and for how long nobody reported."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    instances_at_s: list[float] = field(default_factory=list)
+    routers_at_s: list[float] = field(default_factory=list)
+    unreported_s: float = 0.0
+
+
 def _kill(
-    stand: Stand, routers: Sequence[RouterStand | RouterBeside], dice: random.Random, plan: RoutersPlan
-) -> tuple[Counter[str], list[float], float]:
-    """Kill until the time is over. What was killed, when instances ended, and for how long no router reported."""
-    kills, at_s, unreported_s = Counter[str](), list[float](), 0.0
+    stand: Stand,
+    routers: Sequence[RouterStand | RouterBeside],
+    dice: random.Random,
+    plan: RoutersPlan,
+    one_port: bool,
+) -> Killed:
+    """Kill until the time is over. Routers at one port end with the control that started them."""
+    killed = Killed()
     until_s = time.monotonic() + plan.lasts_s
     while time.monotonic() < until_s:
         time.sleep(dice.uniform(*plan.kills_every_s))
@@ -116,29 +131,41 @@ def _kill(
         if kind == "router":
             router = dice.choice(routers)
             router.kill()
-            unreported_s += UNREPORTED_S
+            killed.unreported_s += UNREPORTED_S
             time.sleep(dice.uniform(0.0, 2.0))
             router.start()
         elif kind == "control":
             stand.kill_endpoint()
-            at_s.append(time.monotonic())
+            killed.instances_at_s.append(time.monotonic())
+            if one_port:
+                killed.routers_at_s.append(time.monotonic())
+                killed.unreported_s += UNREPORTED_S
             time.sleep(dice.uniform(0.0, 2.0))
             stand.start()
         elif stand.kill_instance():
-            at_s.append(time.monotonic())
-        kills[kind] += 1
-    return kills, at_s, unreported_s
+            killed.instances_at_s.append(time.monotonic())
+        killed.kills[kind] += 1
+    return killed
 
 
-def _judged(called: Called, at_s: Sequence[float], plan: RoutersPlan) -> list[str]:
-    """The faults of the callers' answers. A call may break with the instance that it is in, and no later."""
-    late = [one for one in called.broken_at_s if not any(0 <= one - killed <= SOON_S for killed in at_s)]
-    faults = list(called.faults)
-    if late:
-        faults.append(f"{len(late)} calls broke though nothing had been killed")
+def _judged(called: Called, killed: Killed, plan: RoutersPlan) -> list[str]:
+    """The faults of the callers' answers. A call may break with the instance that it is in, and no later; one that a
+    router holds may be turned away as the router ends with the control, and at no other time."""
+    faults, at_s = list(called.faults), killed.instances_at_s
+    if late := _late(called.broken_at_s, at_s):
+        faults.append(f"{late} calls broke though nothing had been killed")
+    if late := _late(called.turned_away_at_s, killed.routers_at_s):
+        faults.append(f"{late} calls were turned away though their router had not ended with the control")
+    if len(called.turned_away_at_s) > len(killed.routers_at_s) * plan.threads:
+        faults.append(f"{len(called.turned_away_at_s)} calls were turned away in {len(killed.routers_at_s)} kills")
     if len(called.broken_at_s) > 2 * len(at_s) * plan.threads:  # an instance ends a moment after the control
         faults.append(f"{len(called.broken_at_s)} calls broke in {len(at_s)} kills")
     return faults
+
+
+def _late(found_s: Sequence[float], kills_s: Sequence[float]) -> int:
+    """How many of the moments are not soon after a kill."""
+    return sum(1 for one in found_s if not any(0 <= one - killed <= SOON_S for killed in kills_s))
 
 
 def _left(stand: Stand) -> list[str]:

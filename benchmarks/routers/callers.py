@@ -16,6 +16,8 @@ from benchmarks.interrupted.stand import REGION
 
 NO_RESPONSE = "could not get a response"
 """The answer to a call that was in an instance as that ended."""
+TURNED_AWAY = "takes no more requests here: try again"
+"""The answer, a 503, to a call that a router held as it ended: it was sent to no instance."""
 ENDPOINT = "shop"
 
 
@@ -26,6 +28,7 @@ class Called:
     right: int = 0
     moved: int = 0  # a connection failed, and the caller took the other router
     broken_at_s: list[float] = field(default_factory=list)  # calls in flight in an instance that ended
+    turned_away_at_s: list[float] = field(default_factory=list)  # calls that a router held as it ended
     faults: list[str] = field(default_factory=list)
     slowest_s: float = 0.0
 
@@ -90,6 +93,8 @@ class Callers:
     def _refused(self, model: str, said: str) -> None:
         if NO_RESPONSE in said:
             self.called.broken_at_s.append(time.monotonic())
+        elif TURNED_AWAY in said:
+            self.called.turned_away_at_s.append(time.monotonic())
         else:
             self.called.faults.append(f"{model}: {said}")
 

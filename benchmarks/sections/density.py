@@ -37,7 +37,8 @@ BARE_MAX, PEER_MAX = 1_000, 100
 COLD = "x-torpor-cold"
 KIB = 1024
 FOLLOWED_WITHIN_S = 120.0
-NO_MORE_S = 20.0
+NO_MORE_S = 60.0
+TRIALS_END_WITHIN_S = 180.0
 POLL_S = 0.1
 
 
@@ -104,7 +105,8 @@ def _of_torpor(torpor: Live, expected: Mapping[str, float]) -> Iterator[Figures]
 
 
 def _until_mapped(torpor: Live, models: int) -> None:
-    """Wait until every model has a mapped form, or until none is made any more, as where there are none."""
+    """Wait until every model has a mapped form, or until none is made any more, as where there are none; and then for
+    the processes that made and tried them, which end after a minute without work."""
     instances = torpor.folder.parents[2] / "instances"
     made, since_s = -1, time.monotonic()
     while made < models and time.monotonic() - since_s < NO_MORE_S:
@@ -112,6 +114,9 @@ def _until_mapped(torpor: Live, models: int) -> None:
             made, since_s = now_made, time.monotonic()
         time.sleep(1.0)
     time.sleep(2.0)  # the last models go over to it
+    deadline_s = time.monotonic() + TRIALS_END_WITHIN_S
+    while torpor.trials() and time.monotonic() < deadline_s:
+        time.sleep(1.0)
 
 
 def _memory(torpor: Live, models: int, empty_mib: float) -> Iterator[Figures]:

@@ -424,6 +424,29 @@ class ControlAndRouters(RuleBasedStateMachine):
         self._do(story())
         self._even = False
 
+    @rule(endpoint=ENDPOINTS, size=st.integers(0, INSTANCES_MAX))
+    def control_is_killed_with_what_it_started(self, endpoint: str, size: int) -> None:
+        """As where all answer at one port: its routers and instances end with it, and what they held is lost. Others
+        start with the next control, which has no word of any router that is no more."""
+
+        async def story() -> None:
+            ended, self._routers = self._routers, []
+            self._own.finish(self._now_s)
+            for router in ended:
+                router.close(self._now_s)
+            await self._life.stop()
+            self._unprotected |= self._alive
+            for one in list(self._host.living.values()):
+                one.die()
+            await self._begin(expecting=bool(ended))
+            self._life.pool(endpoint).scale(size, "the test wants it")
+
+        before = len(self._routers)
+        self._do(story())
+        self._even = False
+        for _ in range(before):
+            self.router_comes()
+
     @rule()
     def everything_settles(self) -> None:
         self._do(self._settled())
