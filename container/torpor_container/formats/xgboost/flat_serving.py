@@ -114,9 +114,7 @@ class FlatPredictor:
 
     __slots__ = ("_any_infinite", "_columns", "_finite", "_missing", "_outputs", "_transform", "_walker")
 
-    def __init__(
-        self, trees: FlatTrees, facts: BoosterFacts, transform: Callable[[Rows], Any] | None = None
-    ) -> None:
+    def __init__(self, trees: FlatTrees, facts: BoosterFacts, transform: Callable[[Rows], Any] | None = None) -> None:
         self._walker, self._transform = walking.walker(trees), transform or TRANSFORMS[facts.objective]
         self._columns, self._outputs = trees.columns, trees.outputs
         self._finite, self._any_infinite = not isinf(facts.missing), walking.extension().any_infinite
