@@ -106,7 +106,7 @@ def run(
 
 
 @dataclass
-class Killed:
+class KillsOfARun:
     """What was killed, when instances ended, when routers ended with the control, and for how long nobody reported."""
 
     kills: Counter[str] = field(default_factory=Counter)
@@ -121,9 +121,9 @@ def _kill(
     dice: random.Random,
     plan: RoutersPlan,
     one_port: bool,
-) -> Killed:
+) -> KillsOfARun:
     """Kill until the time is over. Routers at one port end with the control that started them."""
-    killed = Killed()
+    killed = KillsOfARun()
     until_s = time.monotonic() + plan.lasts_s
     while time.monotonic() < until_s:
         time.sleep(dice.uniform(*plan.kills_every_s))
@@ -148,7 +148,7 @@ def _kill(
     return killed
 
 
-def _judged(called: Called, killed: Killed, plan: RoutersPlan) -> list[str]:
+def _judged(called: Called, killed: KillsOfARun, plan: RoutersPlan) -> list[str]:
     """The faults of the callers' answers. A call may break with the instance that it is in, and no later; one that a
     router holds may be turned away as the router ends with the control, and at no other time."""
     faults, at_s = list(called.faults), killed.instances_at_s

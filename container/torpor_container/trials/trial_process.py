@@ -100,7 +100,10 @@ class Trials:
         self._busy: set[Tester] = set()
         self._afterworker: Tester | None = None
         self._afterwork = asyncio.Lock()
-        self._rest, self._rest_of_afterworker = _Rest(idle_s, self._end_idle), _Rest(idle_s, self._end_afterworker)
+        self._idle_timer, self._afterworker_timer = (
+            _IdleTimer(idle_s, self._end_idle),
+            _IdleTimer(idle_s, self._end_afterworker),
+        )
         self._preparing: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -150,7 +153,7 @@ class Trials:
                 unless_good.pop_all()
                 self._busy.discard(worker)
                 self._afterworker = worker
-                self._rest_of_afterworker.begin()
+                self._afterworker_timer.begin()
         result: Told = told.get("result") or {}
         return result
 
@@ -159,8 +162,8 @@ class Trials:
         if self._preparing is not None:
             self._preparing.cancel()
             await asyncio.gather(self._preparing, return_exceptions=True)
-        self._rest.end()
-        self._rest_of_afterworker.end()
+        self._idle_timer.end()
+        self._afterworker_timer.end()
         testers = {*self._idle, *self._busy} | ({self._afterworker} if self._afterworker else set())
         self._idle, self._afterworker = [], None
         await asyncio.gather(*(tester.close() for tester in testers))
@@ -214,7 +217,7 @@ class Trials:
                 unless_good.pop_all()
                 self._busy.discard(tester)
                 self._idle.append(tester)
-                self._rest.begin()
+                self._idle_timer.begin()
         return ended
 
     def _end_idle(self) -> None:
@@ -231,7 +234,7 @@ class Trials:
         try:
             with suppress(LoadFailed):
                 self._idle.append(await self._fork(Step.BARE))
-                self._rest.begin()
+                self._idle_timer.begin()
         finally:
             self._preparing = None
 
@@ -240,7 +243,7 @@ class Trials:
         return await Tester.forked(self._zygote, {**self._arguments, "conventions": written(conventions)}, step)
 
 
-class _Rest:
+class _IdleTimer:
     """Calls `over` once `lasts_s` have passed since it last began."""
 
     def __init__(self, lasts_s: float, over: Callable[[], None]) -> None:

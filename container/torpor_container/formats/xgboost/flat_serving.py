@@ -136,7 +136,7 @@ class FlatPredictor:
         return self._transform(out)
 
 
-class _Names:
+class _NamesInFile:
     """The names of a booster's columns, read when a body needs them: many columns have more names than nodes."""
 
     __slots__ = ("_file", "_read")
@@ -174,7 +174,7 @@ def serve(file: Any, mapped: Mapped, conventions: Conventions) -> ServedModel[Ro
     if facts.names is None and conventions.image != XGBOOST_IMAGE:
         reader, layout = _nameless(trees.columns, conventions, facts.pickled)
     else:
-        layout = RowLayout(columns=trees.columns, names=_Names(file))
+        layout = RowLayout(columns=trees.columns, names=_NamesInFile(file))
         reader = aws_image.reader(layout, conventions, facts.pickled)
     answers = conventions.xgboost
     if conventions.inference_output:
