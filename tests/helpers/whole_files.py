@@ -46,7 +46,8 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no type
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         super().mark_test_complete(node, item_index, duration)
-        self._run.completed(is_whole(self.collection[0]), len(self.collection))
+        if is_whole(self.collection[0]):
+            self._run.completed(len(self.collection))
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         with suppress(OSError):  # it has just ended: `remove_node` will hand on what it got
@@ -60,7 +61,7 @@ class SharedRun:
         self._begun: dict[str, list[str]] = defaultdict(list)
         self._folder = Path(tempfile.mkdtemp(prefix="torpor-crashed-"))
         self._session: pytest.Session | None = None
-        self._completed = 0
+        self._tests = self._completed = self._files = 0
 
     def crashed_in(self, item: str) -> str:
         """The test of the file that began last, or the file where none did. No process begins what has begun."""
@@ -69,12 +70,15 @@ class SharedRun:
             BegunTests(self._folder).keep(begun)
         return begun[-1] if begun else item
 
-    def completed(self, whole_files: bool, items: int) -> None:
-        """Let the terminal show which share of the files is complete: nobody knows yet how many tests there are."""
+    def completed(self, files: int) -> None:
+        """One of so many files is complete. The terminal shows their share: the number of tests is not known yet."""
         self._completed += 1
-        if whole_files and self._session is not None:
-            ran = sum(len(begun) for begun in self._begun.values())
-            self._session.testscollected = max(ran, ran * items // self._completed)
+        self._files = files
+        self._estimate()
+
+    def _estimate(self) -> None:
+        if self._session is not None and self._files:
+            self._session.testscollected = max(self._tests, self._tests * self._files // max(1, self._completed))
 
     @pytest.hookimpl
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -91,6 +95,8 @@ class SharedRun:
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._begun[file_of(nodeid)].append(nodeid)
+        self._tests += 1
+        self._estimate()
 
     @pytest.hookimpl
     def pytest_unconfigure(self) -> None:

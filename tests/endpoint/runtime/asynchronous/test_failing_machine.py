@@ -47,7 +47,7 @@ def earned(scene: Scene, number: int, body: bytes) -> tuple[object, ...]:
     return AsyncState.COMPLETED, 1, b"ONE" if body == b"one" else b"TWO", None
 
 
-@pytest.mark.parametrize("away", [1, 7])
+@pytest.mark.parametrize("away", [1, pytest.param(7, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_accepted_request_ends_as_it_earned_whatever_step_the_machine_fails(
     tmp_path: Path, kind: str, away: int

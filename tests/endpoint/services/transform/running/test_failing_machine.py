@@ -127,7 +127,7 @@ class Jobs:
 CONTAINER = Container("torpor")
 
 
-@pytest.mark.parametrize("away", [1, 5])
+@pytest.mark.parametrize("away", [1, pytest.param(5, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_job_ends_as_it_earned_whatever_step_the_machine_fails(tmp_path: Path, kind: str, away: int) -> None:
     machine = FailingMachine(kind)
