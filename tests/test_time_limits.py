@@ -136,6 +136,7 @@ PAUSES = {
     "container/torpor_container/models/quarantine.py": "how long a good verdict waits to be written with others",
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
     "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
+    "endpoint/torpor_endpoint/fleet/components/batch_updates.py": "how long a batch waits for drains, which go on",
     "endpoint/torpor_endpoint/fleet/deployment.py": "how long a rollout shows that its old fleet ends, which goes on",
     "endpoint/torpor_endpoint/fleet/rollout_warming.py": "how long the first traffic waits for a load, which goes on",
     "endpoint/torpor_endpoint/fleet/two_fleets.py": "how long a step of a rollout waits for drains, which go on",

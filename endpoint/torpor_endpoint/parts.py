@@ -21,6 +21,8 @@ from torpor_container.settings import DEFAULTS
 from torpor_endpoint.clocks.clock import EndpointClock, RealClock
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
+from torpor_endpoint.core.components.component_records import ComponentRecord
+from torpor_endpoint.core.components.component_variants import copies_name
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
@@ -127,9 +129,7 @@ class Parts:
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)
-        self.components = ComponentController(
-            self.store, self.roster, factory, epoch, self.meters.forget, self.controller.resize, options.strict
-        )
+        self.components = _components(self, factory)
         # the services
         self.jobs = JobParts(self._job_site(launching))
         refused = refusal(self.store, strict=options.strict)
@@ -201,6 +201,7 @@ class Parts:
         self.router.observers.settle()
         await self.router.capturing.flush(name)
         await self.dispatcher.deleted(name)
+        await self.components.endpoint_deleted(name)
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
         await self.host.vacate(name)
@@ -326,6 +327,27 @@ def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str],
         deleted,
         alarms_on=parts.account.alarms.going_off,
         warm=warmed,
+        pace=parts.options.time_scale,
+    )
+
+
+def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
+    """What runs the inference components of all endpoints."""
+
+    async def deleted(component: ComponentRecord) -> None:
+        for generation in range(2):
+            parts.meters.forget(component.endpoint_name, copies_name(component.name, generation))
+        await asyncio.to_thread(parts.autoscaling.forget_component, component.name)
+
+    return ComponentController(
+        parts.store,
+        parts.roster,
+        factory,
+        parts.clock.epoch,
+        deleted,
+        parts.controller.resized,
+        parts.options.strict,
+        alarms_on=parts.account.alarms.going_off,
         pace=parts.options.time_scale,
     )
 

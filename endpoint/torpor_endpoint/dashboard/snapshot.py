@@ -73,13 +73,17 @@ def snapshot(
 
 
 def size_of(variant: Variant) -> str:
-    """The size of the variant's instances in words: `ml.m5.large`, `serverless, 2048 MiB`."""
+    """The size of the variant's instances in words: `ml.m5.large`, `serverless, 2048 MiB`, `1024 MiB of v`."""
+    if variant.copies is not None:
+        return f"{variant.copies.bound_mib} MiB of {variant.copies.placed_on}"
     return f"serverless, {variant.serverless.memory_mib} MiB" if variant.serverless else variant.instance_type or ""
 
 
 def model_data_of(variant: Variant) -> tuple[str, bool]:
     """The S3 address of the variant's models, and whether it is a prefix of many. Of several containers, it is that of
     the one that serves many models, or else of the first."""
+    if variant.for_components:
+        return "", False
     container = next((one for one in variant.containers if one.multi_model), variant.containers[0])
     return container.model_data_url or "", container.multi_model
 

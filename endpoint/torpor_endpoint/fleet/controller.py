@@ -85,17 +85,21 @@ class Controller:
         if (loop := self._loop) is not None:
             loop.call_soon_threadsafe(self._schedule, name)
 
-    def resize(self, name: str) -> None:
-        """The number of this endpoint's instances changes, as copies of inference components come or go: its status is
-        `Updating` until it has them. Called on the event loop."""
-        resizing = asyncio.create_task(asyncio.to_thread(self._resize, name), name=f"resize {name}")
+    def resized(self, name: str, variant: str, size: int) -> None:
+        """The number of a variant's instances has changed, as copies of inference components come or go: the endpoint's
+        status is `Updating` until it has them. Called on the event loop."""
+        resizing = asyncio.create_task(asyncio.to_thread(self._resize, name, variant, size), name=f"resize {name}")
         self._resizing.add(resizing)
         resizing.add_done_callback(self._resizing.discard)
 
-    def _resize(self, name: str) -> None:
+    def _resize(self, name: str, variant: str, size: int) -> None:
         endpoint = self._store.endpoint(name)
         if endpoint is not None and may(endpoint.status, EndpointEvent.UPDATE):
-            updating = replace(endpoint, status=move(endpoint.status, EndpointEvent.UPDATE))
+            sized = tuple(
+                replace(one, instance_count=size) if one.name == variant else one for one in endpoint.variants
+            )
+            status = move(endpoint.status, EndpointEvent.UPDATE)
+            updating = replace(endpoint, status=status, pending_variants=sized, failure_reason=None)
             if self._store.replace_endpoint(updating, expected_status=endpoint.status):
                 self.changed(name)
 

@@ -179,7 +179,8 @@ class Deployment:
         at_first = at_start(variant, pool.settings.concurrency)
         if pool is not self.live.pools.get(variant.name):
             return VariantChange(pool, variant, pool.size, at_first, "deployed", fresh=True)
-        resized = resized or variant.instance_count != pool.variant.instance_count
+        follows = variant.for_components and variant.instances_min is not None
+        resized = not follows and (resized or variant.instance_count != pool.variant.instance_count)
         after = at_first if resized else after_update(variant, pool.settings.concurrency, pool.size)
         return VariantChange(pool, variant, pool.size, after, "updated", resized=resized)
 

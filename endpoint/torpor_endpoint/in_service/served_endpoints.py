@@ -52,7 +52,12 @@ class ServedEndpoint(Protocol):
 
     @property
     def components(self) -> Mapping[str, VariantPool]:
-        """Those of inference components, by the component's name."""
+        """Those of inference components, by the component's name: while an update replaces copies, the pool that has
+        more of the requests."""
+
+    @property
+    def generations(self) -> Mapping[str, Sequence[VariantPool]]:
+        """The pools of each inference component: the old copies and the new ones, while an update replaces them."""
 
     @property
     def takes_components(self) -> bool:
@@ -103,8 +108,11 @@ class LiveEndpoint(Generic[P]):
         ordinary = {name: pool for name, pool in pools.items() if pool.variant.copies is None}
         self.production = {name: pool for name, pool in ordinary.items() if not pool.variant.shadow}
         self.takes_components = any(pool.variant.for_components for pool in self.production.values())
-        copied = [(pool.variant.copies, pool) for pool in pools.values()]
-        self.components = {copies.component: pool for copies, pool in copied if copies is not None}
+        self.generations: dict[str, list[P]] = {}
+        for pool in pools.values():
+            if pool.variant.copies is not None:
+                self.generations.setdefault(pool.variant.copies.component, []).append(pool)
+        self.components = {name: max(two, key=_weight) for name, two in self.generations.items()}
         fleet = pools if shift is None or not shift.complete else shift.pools
         self.shadows = tuple(pool for pool in fleet.values() if pool.variant.shadow)
         self.by_key = {**pools, **_coming(pools, shift)}
@@ -169,8 +177,9 @@ class Roster(Generic[P]):
     def copy_counts(self, component: ComponentRecord) -> dict[str, int]:
         """The component's copies in service by the type of their instances."""
         live = self._serving.get(component.endpoint_name)
-        pool = None if live is None else live.components.get(component.name)
-        return {} if pool is None else {pool.variant.instance_type or "": len(pool.ready)}
+        pools = () if live is None else live.generations.get(component.name, ())
+        kinds = {pool.variant.instance_type or "" for pool in pools}
+        return {kind: sum(len(one.ready) for one in pools if one.variant.instance_type == kind) for kind in kinds}
 
     def instance_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name."""
@@ -182,6 +191,10 @@ class Roster(Generic[P]):
         live = self._serving.get(endpoint_name)
         shift = live.shift if live else None
         return {name: len(pool.ready) for name, pool in shift.pools.items()} if shift else {}
+
+
+def _weight(pool: VariantPool) -> float:
+    return pool.variant.weight
 
 
 def same_machine(old: Variant, new: Variant) -> bool:

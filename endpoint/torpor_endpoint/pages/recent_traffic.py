@@ -6,6 +6,7 @@ from torpor_account.metrics.metrics import Metric
 from torpor_account.metrics.registry import MetricRegistry, key_of
 from torpor_account.metrics.series import MINUTE_S, Series
 from torpor_account.metrics.tally import Tally, merged
+from torpor_endpoint.core.components.component_variants import component_of
 from torpor_endpoint.core.pages.state import VariantTraffic
 
 SECOND_MICROSECONDS = 1e6
@@ -31,6 +32,8 @@ class RecentTraffic:
     def of(self, endpoint: str, variant: str) -> VariantTraffic:
         def series(metric: Metric) -> Series | None:
             dimensions = {"EndpointName": endpoint, "VariantName": variant}
+            if (component := component_of(variant)) is not None:
+                dimensions = {"InferenceComponentName": component}
             return self._series[metric].get(key_of(metric.namespace, metric.name, dimensions.items(), metric.unit))
 
         def total(metric: Metric) -> int:

@@ -1,6 +1,6 @@
 """The steps of a passage that decide where it goes: route and admit. They wait for nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.placement import weighted
@@ -72,7 +72,8 @@ class Router:
                 target = _name_of(spelled)
         drawn = named is None and len(live.production) > 1
         if component or live.takes_components:
-            drawn, pool = False, component_pool(live, component, named)
+            generations = component_pools(live, component, named)
+            pool, drawn = self._generation(generations, request, target, passage), len(generations) > 1
             variant = pool.variant.name
         elif live.shifting:
             variant, pool, drawn = *self._in_shift(live, request, target, passage), True
@@ -122,6 +123,20 @@ class Router:
             raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.production))
         return named
 
+    def _generation(
+        self, generations: Sequence[VariantPool], request: Invoke, target: str | None, passage: Passage
+    ) -> VariantPool:
+        """The old or the new copies of an inference component, by the share of each. A session stays where it is."""
+        if len(generations) == 1:
+            return generations[0]
+        session = request.headers.get(SESSION_ID)
+        if session is not None and (held := [one for one in generations if knows_session(one, target, session)]):
+            return held[0]
+        if DRAW not in passage.scope:
+            passage.scope[DRAW] = self._draw()
+        drawn = weighted([(one.variant.name, one.variant.weight) for one in generations], passage.scope[DRAW])
+        return next(one for one in generations if one.variant.name == drawn)
+
     def route_stream(self, passage: Passage) -> None:
         """As `route`, for InvokeEndpointWithResponseStream. AWS has no route for it to one of many models."""
         live = self._endpoint(passage.home.endpoint)
@@ -160,22 +175,22 @@ class Router:
             raise RuntimeFault(Situation.NO_CAPACITY, variant=pool.variant.name)
 
 
-def component_pool(live: ServedEndpoint, header: bytes | None, variant: str | None) -> VariantPool:
-    """The copies of the inference component that a request names. `variant` is the production variant that it names.
-    Raises RuntimeFault."""
+def component_pools(live: ServedEndpoint, header: bytes | None, variant: str | None) -> Sequence[VariantPool]:
+    """The copies of the inference component that a request names: two pools while an update replaces them. `variant` is
+    the production variant that it names. Raises RuntimeFault."""
     if not header:
         raise RuntimeFault(Situation.COMPONENT_MISSING)
     if not live.takes_components:
         raise RuntimeFault(Situation.COMPONENT_NOT_ALLOWED)
     component = header.decode()
-    pool = live.components.get(component)
-    if pool is None:
+    pools = live.generations.get(component)
+    if not pools:
         raise RuntimeFault(Situation.COMPONENT_UNKNOWN, component=component)
-    copies = pool.variant.copies
+    copies = pools[0].variant.copies
     if variant is not None and copies is not None and copies.placed_on != variant:
         detail = f"Inference component {component} is on production variant {copies.placed_on}, and not on {variant}."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
-    return pool
+    return pools
 
 
 def path_of(variant: Variant, request: Invoke, endpoint: str) -> tuple[int, ...]:

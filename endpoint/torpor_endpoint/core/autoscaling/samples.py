@@ -53,6 +53,16 @@ def concurrent_requests_per_instance(row: Sequence[LoadReading]) -> float | None
     return fsum(reading.load.in_flight / max(1, reading.load.ready) for reading in row[1:]) / (len(row) - 1)
 
 
+def of_copies(measure: Measure) -> Measure:
+    """The measure of an inference component, whose copies emit its metrics: without any, and without a request that
+    waits for one, there is no value. So the idle time before a copy came does not count against it."""
+
+    def measured(row: Sequence[LoadReading]) -> float | None:
+        return measure(row) if any(one.load.ready or one.load.in_flight for one in row[1:]) else None
+
+    return measured
+
+
 def provisioned_utilization(row: Sequence[LoadReading]) -> float | None:
     """The largest share of the provisioned concurrency in use, from 0 to 1."""
     loads = [reading.load for reading in row[1:] if reading.load.provisioned]

@@ -96,4 +96,5 @@ def _without_pending(component: ComponentRecord) -> ComponentRecord:
         pending_by_instance_type=False,
         pending_copies=None,
         pending_deployment=None,
+        rollout=None,
     )

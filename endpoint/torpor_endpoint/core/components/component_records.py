@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from torpor_endpoint.core.resource_records import Container
+from torpor_endpoint.core.rollouts.rollout import Rollout
 
 
 class ComponentStatus(StrEnum):
@@ -78,6 +79,8 @@ class ComponentRecord:
     pending_copies: int | None = None
     pending_deployment: dict[str, Any] | None = None  # the DeploymentConfig of the update, as sent
     deployment: dict[str, Any] | None = None  # the last DeploymentConfig as sent
+    rollout: Rollout | None = None  # of an update by batches
+    generation: int = 0  # which of the two variants of copies is current: an update by batches changes it
     failure_reason: str | None = None  # why it is Failed, or why its last update was rolled back
     request: dict[str, Any] = field(default_factory=dict)  # CreateInferenceComponent's members as sent
 

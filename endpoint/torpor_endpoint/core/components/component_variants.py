@@ -1,26 +1,32 @@
 """What runs the copies of an inference component: a variant of its own, whose instances they are.
 
-The name of such a variant begins with a word and a dot, which no production variant's name has.
+The name of such a variant begins with a word and a dot. No production variant's name, and no component's, has a dot.
 """
 
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentSpecification, PlacementStrategy
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 
-PREFIX = "component."
+PREFIX, SECOND = "component.", ".2"
 
 
-def copies_name(component: str) -> str:
-    """The name of the variant whose instances are the component's copies."""
-    return f"{PREFIX}{component}"
+def copies_name(component: str, generation: int = 0) -> str:
+    """The name of the variant whose instances are the component's copies. An update by batches has two for a while."""
+    return f"{PREFIX}{component}{SECOND}" if generation else f"{PREFIX}{component}"
 
 
 def component_of(variant: str) -> str | None:
     """The component whose copies are the instances of the variant of this name; None for a production variant."""
-    return variant.removeprefix(PREFIX) if variant.startswith(PREFIX) else None
+    return variant.removeprefix(PREFIX).removesuffix(SECOND) if variant.startswith(PREFIX) else None
 
 
 def copies_variant(
-    component: ComponentRecord, specification: ComponentSpecification, capacity: Variant, count: int, *, wakes: bool
+    component: ComponentRecord,
+    specification: ComponentSpecification,
+    capacity: Variant,
+    count: int,
+    *,
+    wakes: bool,
+    generation: int = 0,
 ) -> Variant:
     """The variant of so many copies of this specification on instances of `capacity`. `wakes`: where there are none, a
     request starts one, which leaves by its keep-alive."""
@@ -28,7 +34,7 @@ def copies_variant(
     assert resources is not None, "an adapter has no copies of its own"
     asleep = wakes and not count
     return Variant(
-        name=copies_name(component.name),
+        name=copies_name(component.name, generation),
         model_name=specification.model_name or "",
         containers=specification.containers,
         instance_type=capacity.instance_type,

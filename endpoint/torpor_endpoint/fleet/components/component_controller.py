@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 from torpor_account.log_lines import about
@@ -16,6 +17,9 @@ from torpor_endpoint.core.components.component_records import (
 )
 from torpor_endpoint.core.components.component_variants import copies_name, copies_variant
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
+from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
+from torpor_endpoint.fleet.components.batch_updates import AlarmsOn, ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
 from torpor_endpoint.fleet.components.settling import Settling
 from torpor_endpoint.fleet.controller import wanted_variants
@@ -27,6 +31,7 @@ log = logging.getLogger(__name__)
 
 NO_ENDPOINT = "Endpoint {endpoint} of inference component {component} is not in service."
 NO_VARIANT = "Endpoint {endpoint} has no production variant {variant} for inference components."
+ADAPTER = "Inference component {component} is an adapter of another one, which Torpor does not serve."
 NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
 
@@ -34,15 +39,15 @@ def served_variants(store: Store) -> set[tuple[str, str]]:
     """Each endpoint and variant that is served, or will be once its creation or update ends, those of inference
     components among them."""
     variants = {(one.name, variant.name) for one in store.endpoints() for variant in wanted_variants(one)}
-    return variants | {(one.endpoint_name, copies_name(one.name)) for one in store.components()}
+    copies = [(one, range(2) if one.rollout else (one.generation,)) for one in store.components()]
+    return variants | {(one.endpoint_name, copies_name(one.name, number)) for one, two in copies for number in two}
 
 
 class ComponentController:
     """Acts on the records of components. Any thread may call `changed`; everything else runs on the event loop.
 
-    `strict`: no request wakes a component without copies. `resizing` is called with the name of an endpoint before the
-    number of its instances changes. `deleted` is called with the names of an endpoint and of the variant whose
-    instances the copies were, once these have ended.
+    `strict`: no request wakes a component without copies. `resized` is called with the names of an endpoint and a
+    variant and the new number of its instances. `deleted` is awaited with a component whose copies have ended.
     """
 
     def __init__(
@@ -51,42 +56,58 @@ class ComponentController:
         roster: FleetRoster,
         factory: InstanceFactory,
         epoch: Callable[[], float],
-        deleted: Callable[[str, str], None],
-        resizing: Callable[[str], None],
+        deleted: Callable[[ComponentRecord], Awaitable[None]],
+        resized: Callable[[str, str, int], None],
         strict: bool,
+        *,
+        alarms_on: AlarmsOn = lambda names: (),
+        pace: float = 1.0,
     ) -> None:
         self._store = store
         self._roster = roster
         self._factory = factory
         self._epoch = epoch
         self._deleted = deleted
-        self._resizing = resizing
+        self._resized = resized
         self._strict = strict
         self._deployments: dict[str, ComponentDeployment] = {}
+        self._rollouts = ComponentRollouts(epoch, self._stored, alarms_on, pace=pace)
         self._settling = Settling(self._bring, "inference component")
         self.changed = self._settling.changed
         self.under_way = self._settling.under_way
-        self.close = self._settling.close
 
     async def start(self) -> None:
         """Serve every component of an endpoint in service, and finish what a restart interrupted."""
         self._settling.start()
         for component in await asyncio.to_thread(self._store.components):
             if component.status in ANSWERING:
-                self._serve(component)
+                await self._serve(component)
             self._settling.schedule(component.name)
+
+    async def close(self) -> None:
+        """Stop the tasks. The copies end, or run on, with their endpoints."""
+        await self._settling.close()
+        await asyncio.gather(*(one.close("the endpoint stops") for one in self._deployments.values()))
+
+    async def endpoint_deleted(self, endpoint: str) -> None:
+        """The endpoint is gone, with the copies that served. The records of its components stay, as on AWS."""
+        deployment = self._deployments.pop(endpoint, None)
+        if deployment is not None:
+            await deployment.close("its endpoint is deleted")
 
     def look(self, now_s: float) -> None:
         """Let the instances of all endpoints follow their copies. `now_s` is of a clock that only goes forward."""
         for live in self._roster:
             if live.takes_components and (deployment := self._deployment(live.name)) is not None:
-                for places in deployment.places:
-                    places.look(now_s)
+                deployment.look(now_s)
+        for name in self._rollouts.due():
+            self._settling.schedule(name)
 
     def quiet_s(self, now_s: float) -> float:
         """Seconds in which no instance leaves, if no copy comes or goes."""
         found = [self._deployment(live.name) for live in self._roster if live.takes_components]
-        return min((one.quiet_s(now_s) for each in found if each is not None for one in each.places), default=inf)
+        leave_s = [one.quiet_s(now_s) for each in found if each is not None for one in each.places]
+        return min((*leave_s, self._rollouts.quiet_s()), default=inf)
 
     # -- one component -----------------------------------------------------------------------------------------------
     async def _bring(self, name: str) -> None:
@@ -105,6 +126,10 @@ class ComponentController:
         """Have the copies that the record asks for. What fails in an update leaves the copies before it."""
         wanted = component.pending_specifications or component.specifications
         try:
+            if component.rollout is not None:
+                deployment, blue, green = self._generations(component)
+                await self._rollouts.drive(component, deployment, blue, green)
+                return
             deployment, variant = self._wanted(component, wanted, component.desired_copies)
             await deployment.become(variant)
         except ComponentFailed as failure:
@@ -115,23 +140,54 @@ class ComponentController:
             await self._record(component, ComponentEvent.READY)
 
     async def _delete(self, component: ComponentRecord) -> None:
-        deployment, variant = self._deployment(component.endpoint_name), copies_name(component.name)
-        if deployment is not None:
-            await deployment.drop(variant, "its inference component is deleted")
-        self._deleted(component.endpoint_name, variant)
+        self._rollouts.forget(component.name)
+        deployment = self._deployment(component.endpoint_name)
+        for generation in range(2) if deployment is not None else ():
+            variant = copies_name(component.name, generation)
+            await deployment.drop(variant, "its inference component is deleted")  # type: ignore[union-attr]
+        await self._deleted(component)
         await asyncio.to_thread(self._store.remove_component, component.name)
 
     async def _record(self, component: ComponentRecord, event: ComponentEvent, reason: str | None = None) -> None:
         moved = replace(component_after(component, event, reason), modified_s=self._epoch())
         await asyncio.to_thread(self._store.replace_component, moved, expected_status=component.status)
 
-    def _serve(self, component: ComponentRecord) -> None:
+    async def _stored(self, was: ComponentRecord, component: ComponentRecord) -> bool:
+        moved = replace(component, modified_s=self._epoch())
+        return await asyncio.to_thread(self._store.replace_component, moved, expected_status=was.status)
+
+    def _generations(self, component: ComponentRecord) -> tuple[ComponentDeployment, Variant, Variant]:
+        """The old copies and the new ones of an update by batches. Raises ComponentFailed."""
+        deployment, blue = self._wanted(component, component.specifications, component.copies)
+        wanted = component.pending_specifications or component.specifications
+        other = replace(component, generation=1 - component.generation)
+        _, green = self._wanted(other, wanted, component.desired_copies)
+        return deployment, blue, green
+
+    async def _serve(self, component: ComponentRecord) -> None:
         try:
+            if component.rollout is not None:
+                await self._resume(component, component.rollout)
+                return
             deployment, variant = self._wanted(component, component.specifications, component.copies)
             deployment.start(variant)
         except ComponentFailed as failure:
             fields = about(endpoint=component.endpoint_name)
             log.error("inference component %s cannot be served: %s", component.name, failure, extra=fields)
+
+    async def _resume(self, component: ComponentRecord, rollout: Rollout) -> None:
+        """After a restart, in the middle of an update: both generations serve again as the record says. Raises
+        ComponentFailed."""
+        deployment, blue, green = self._generations(component)
+        target = rollout.targets().get(component.name, FleetTarget(component.copies, 0, NOTHING))
+        for variant, size in ((blue, target.blue), (green, target.green)):
+            deployment.start(replace(variant, instance_count=size))
+        deployment.two_generations(blue, green, target.blue, target.green, target.share.fraction)
+        moved = rollout.resumed(self._epoch())
+        text = "inference component %s: its update %s after a restart, at batch %d (%s)"
+        going = "is rolled back" if moved.going_back else "goes on"
+        log.warning(text, component.name, going, moved.step, moved.phase, extra=about(endpoint=component.endpoint_name))
+        await self._stored(component, replace(component, rollout=moved))
 
     def _wanted(
         self, component: ComponentRecord, specifications: tuple[ComponentSpecification, ...], count: int
@@ -148,8 +204,12 @@ class ComponentController:
         if specification is None:
             told = {"component": component.name, "instance_type": str(pool.variant.instance_type)}
             raise ComponentFailed(NO_SPECIFICATION.format(**told))
+        if specification.resources is None:
+            raise ComponentFailed(ADAPTER.format(component=component.name))
         wakes = not self._strict
-        return deployment, copies_variant(component, specification, pool.variant, count, wakes=wakes)
+        return deployment, copies_variant(
+            component, specification, pool.variant, count, wakes=wakes, generation=component.generation
+        )
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
         """The components of an endpoint in service; None if it is not."""
@@ -159,6 +219,7 @@ class ComponentController:
             return None
         present = self._deployments.get(endpoint)
         if present is None or present.live is not live:
-            present = ComponentDeployment(live, self._factory, lambda: self._resizing(endpoint))
+            resized = partial(self._resized, endpoint)
+            present = ComponentDeployment(live, self._factory, resized, strict=self._strict)
             self._deployments[endpoint] = present
         return present

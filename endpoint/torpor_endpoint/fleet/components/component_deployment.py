@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from torpor_account.log_lines import about
@@ -34,17 +37,26 @@ class ComponentFailed(Exception):
 
 
 class ComponentDeployment:
-    """The components of one endpoint. `resizing` is called before the number of its instances changes."""
+    """The components of one endpoint. `resized` is called with a variant and the new number of its instances. `strict`:
+    copies may have of an instance what they have on AWS."""
 
     def __init__(
-        self, live: FleetEndpoint, factory: InstanceFactory, resizing: Callable[[], None] = lambda: None
+        self,
+        live: FleetEndpoint,
+        factory: InstanceFactory,
+        resized: Callable[[str, int], None] = lambda variant, size: None,
+        *,
+        strict: bool = False,
     ) -> None:
         self.live = live
         self._factory = factory
-        self._resizing = resizing
+        self._resized = resized
+        self._strict = strict
         self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
         self._places: dict[str, CopyPlaces] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
+        self._fresh: set[ComponentPool] = set()  # that do not serve yet
+        self._closed = False
 
     @property
     def places(self) -> list[CopyPlaces]:
@@ -63,10 +75,16 @@ class ComponentDeployment:
         before, after, why = pool.size, variant.instance_count, "updated" if present is pool else "deployed"
         with ExitStack() as unfinished:
             unfinished.callback(self._undo, pool, before, present is not pool)
+            if present is not pool:
+                self._fresh.add(pool)
+                unfinished.callback(self._fresh.discard, pool)
             pool.at_least = after
             pool.scale(max(before, after), why)
             await _all_ready(pool, after)
+            if self._closed:
+                raise ComponentFailed(GONE.format(component=pool.copies.component))
             unfinished.pop_all()
+        self._fresh.discard(pool)
         pool.at_least = 0
         pool.become(variant)
         sleeps = size_range(variant, pool.settings.concurrency) is not None
@@ -87,18 +105,61 @@ class ComponentDeployment:
         if variant.instance_count:
             pool.scale(variant.instance_count, "the endpoint started")
 
+    async def close(self, why: str) -> None:
+        """Stop what does not serve yet, and what serves no more: the endpoint is gone."""
+        self._closed = True
+        await asyncio.gather(*(pool.close(why) for pool in self._fresh), *self._beside)
+
     async def drop(self, variant: str, why: str) -> None:
         """Drain and stop the copies of this variant, and forget them."""
         pool = self.live.pools.get(variant)
         if pool is not None:
             self._serve({name: one for name, one in self.live.pools.items() if one is not pool})
             await pool.close(why)
-        await asyncio.gather(*self._closing)
+        await asyncio.gather(*self._beside)
         await self._factory.vacated(self.live.name, variant)
+
+    # -- an update by batches: two generations for a while -----------------------------------------------------------
+    def two_generations(self, blue: Variant, green: Variant, old: int, new: int, share: float) -> None:
+        """Want so many old and new copies, and give the new ones this share of the requests. Raises ComponentFailed."""
+        pools = dict(self.live.pools)
+        for variant, size, weight in ((blue, old, 1.0 - share), (green, new, share)):
+            pool = pools[variant.name] = self._pool_for(variant)
+            pool.become(replace(variant, instance_count=size, instances_min=None, instances_max=None, weight=weight))
+            pool.scale(size, "its inference component is updated")
+        self._serve(pools)
+
+    async def one_generation(self, variant: Variant, other: str) -> None:
+        """Serve by the copies of this variant alone, and end those of the other one."""
+        pool = self._pool_for(variant)
+        pool.become(variant)
+        self._serve({**self.live.pools, variant.name: pool})
+        await self.drop(other, "it was replaced by an update")
+
+    async def ready(self, variant: str, size: int) -> None:
+        """Wait until so many copies of this variant are ready. Raises ComponentFailed."""
+        pool = self.live.pools.get(variant)
+        if isinstance(pool, ComponentPool):
+            await _all_ready(pool, size)
+
+    async def left(self, variants: Collection[str]) -> None:
+        """Wait until the copies of these variants that are not wanted any more have stopped."""
+        for name in variants:
+            if (pool := self.live.pools.get(name)) is not None:
+                await pool.until_left()
+
+    def look(self, now_s: float) -> None:
+        """Let the instances follow their copies, and copies move to fewer instances where the variant asks for it.
+        `now_s` is of a clock that only goes forward."""
+        for places in self.places:
+            for move in places.look(now_s):
+                pool = self.live.components.get(move.copy.component)
+                if isinstance(pool, ComponentPool):
+                    self._begin(pool.move(move.copy.number, move.to), pool)
 
     def _places_on(self, variant: str) -> CopyPlaces:
         if variant not in self._places:
-            self._places[variant] = CopyPlaces(self.live, variant, self._resizing)
+            self._places[variant] = CopyPlaces(self.live, variant, partial(self._resized, variant), strict=self._strict)
         return self._places[variant]
 
     def _pool_for(self, variant: Variant) -> ComponentPool:
@@ -119,7 +180,7 @@ class ComponentDeployment:
 
     def _serve(self, pools: dict[str, InstancePool]) -> None:
         self._factory.updating()
-        self.live.serve(pools)
+        self.live.serve(pools, self.live.shift)
         self._factory.changed()
 
     def _undo(self, pool: InstancePool, before: int, fresh: bool) -> None:
@@ -130,13 +191,18 @@ class ComponentDeployment:
 
     def _dismiss(self, pool: InstancePool, why: str) -> None:
         """Close a pool while the endpoint goes on."""
-        closing = asyncio.create_task(self._closed(pool, why))
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._begin(pool.close(why), pool)
 
-    async def _closed(self, pool: InstancePool, why: str) -> None:
-        with outer_edge(log, "copies of %s may stay", pool.variant.name, fields=about(endpoint=pool.endpoint)):
-            await pool.close(why)
+    def _begin(self, work: Coroutine[Any, Any, object], pool: InstancePool) -> None:
+        """Do this beside all else."""
+        task = asyncio.create_task(_told(work, pool))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+
+async def _told(work: Coroutine[Any, Any, object], pool: InstancePool) -> None:
+    with outer_edge(log, "copies of %s may stay", pool.variant.name, fields=about(endpoint=pool.endpoint)):
+        await work
 
 
 async def _all_ready(pool: ComponentPool, size: int) -> None:

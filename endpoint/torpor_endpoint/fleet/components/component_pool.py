@@ -1,18 +1,14 @@
 """The copies of one inference component: a pool of instances that start where there is room for them."""
 
 from collections.abc import Collection
-from typing import Final
+from functools import partial
 
+from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.fleet.components.copy_places import CopyPlaces
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.in_service.incarnation import StartTrouble
-
-NO_ROOM: Final = (
-    "There is not enough hardware resources on the instances for this endpoint to create a copy of the inference "
-    "component."
-)
 
 
 class ComponentPool(InstancePool):
@@ -24,6 +20,12 @@ class ComponentPool(InstancePool):
         """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
         super().__init__(endpoint, variant, factory, numbers)
         self._places = places
+        self._waiting = 0  # copies that have room once others have left
+
+    @property
+    def size(self) -> int:
+        """The number of copies that are wanted now, those among them that wait for room."""
+        return super().size + self._waiting
 
     @property
     def copies(self) -> CopyNeeds:
@@ -31,15 +33,50 @@ class ComponentPool(InstancePool):
         return self.variant.copies
 
     def scale(self, size: int, why: str) -> None:
-        """Want so many copies, or as many as have room: `trouble` says it if there is none for all."""
+        """Want so many copies, or as many as have room: `trouble` says it if there is none for all. Where copies are
+        leaving, those that have no room yet wait for it."""
+        self._waiting = 0
         super().scale(size, why)
-        if self.size < size and not self.closed:
-            self.failed(StartTrouble(NO_ROOM, self.size, final=True))
+        short = 0 if self.closed else size - self.size
+        if short and self._places.leaving:
+            self._waiting = short
+            self._places.freed.append(partial(self._again, why))
+        elif short:
+            self.failed(StartTrouble(NOT_ENOUGH, self.size, final=True))
+
+    def _again(self, why: str) -> None:
+        """A copy has left: those that wait may have room now."""
+        if self._waiting and not self.closed:
+            self.scale(self.size, why)
+            self.changed()
 
     def adopt(self, numbers: Collection[int]) -> None:
         for number in numbers:
             self._places.take(self.copies, number)
         super().adopt(numbers)
+
+    async def move(self, number: int, instance: int) -> bool:
+        """Have the copy in this slot stand on another instance: its successor starts there, and it leaves once that is
+        ready. False where it stays, because there is no room or the successor does not start."""
+        successor = self._numbers.take()
+        if self.closed or not self._places.take(self.copies, successor, instance):
+            self._numbers.give(successor)
+            return False
+        self.trouble = None  # it belongs to an earlier start
+        self._supervise(successor, "it moves to another instance")
+
+        def settled() -> bool:
+            both = {number, successor}.issubset(self._supervised)
+            return self.ready.get(successor) is not None or self.hopeless or not both
+
+        await self.until(settled)
+        moved = self.ready.get(successor) is not None
+        self.retire(number if moved else successor, "it moves to another instance")
+        return moved
+
+    def _retire(self, number: int, why: str) -> None:
+        self._places.leave(self.copies.component, number)
+        super()._retire(number, why)
 
     def _taken(self) -> int | None:
         number = super()._taken()

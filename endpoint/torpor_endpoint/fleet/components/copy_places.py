@@ -1,135 +1,157 @@
 """Where the copies of inference components stand: on which instance of a variant each is, and what is free there.
 
-It has the instances of a variant whose number follows the copies come with the first copy that needs one, and leave
-some time after the last. It starts and stops no copy.
+`core.packing` decides. Here instances come with the first copy that needs one, where their number follows the copies,
+and leave when it says so. It starts and stops no copy.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
+from torpor_endpoint.core.components.component_records import PlacementStrategy
+from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
+from torpor_endpoint.core.packing.copy_placement import place
+from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
+from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.host.launch import Size, size_of
+from torpor_endpoint.host.launch import size_of
 
-IDLE_S = 600.0
-"""How long an instance without copies stays, where their number follows the copies: AWS's blog on scaling to zero says
-ten minutes."""
-
-
-class CopyKey(NamedTuple):
-    """One copy: the component, and the slot of the copy among the component's."""
-
-    component: str
-    number: int
-
-
-@dataclass(frozen=True)
-class PlacedCopy:
-    """What a copy takes, and the slot of its instance."""
-
-    needs: CopyNeeds
-    instance: int
+IDLE = "it had no copy for ten minutes"
 
 
 class CopyPlaces:
-    """The copies on the instances of one variant. `resizing` is called before their number changes."""
+    """The copies on the instances of one variant. `resized` is called with their new number. `strict`: copies may have
+    of an instance what they have on AWS. Who waits for room adds itself to `freed`, and is called once."""
 
-    def __init__(self, live: FleetEndpoint, variant: str, resizing: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        live: FleetEndpoint,
+        variant: str,
+        resized: Callable[[int], None] = lambda size: None,
+        *,
+        strict: bool = False,
+    ) -> None:
         self._live = live
         self._variant = variant
-        self._resizing = resizing
-        self._placed: dict[CopyKey, PlacedCopy] = {}
+        self._resized = resized
+        self.freed: list[Callable[[], None]] = []
+        self._leaving: set[CopyId] = set()
+        self._strict = strict
+        self._placed: dict[CopyId, tuple[PackedCopy, int]] = {}
         self._empty_since_s: dict[int, float] = {}
+        self._changed_s = -inf  # when a copy or an instance last came or went, as far as `look` has seen it
+        self._seen: tuple[object, ...] = ()
 
     @property
     def capacity(self) -> InstancePool | None:
         """The instances; None once the endpoint does not have them any more."""
         return self._live.pools.get(self._variant)
 
-    def on(self, instance: int) -> list[CopyKey]:
-        """The copies on the instance in this slot."""
-        return [key for key, placed in self._placed.items() if placed.instance == instance]
-
-    def take(self, needs: CopyNeeds, number: int) -> bool:
-        """Place a copy, on an instance more where that is allowed. False where there is no room for it."""
+    def take(self, needs: CopyNeeds, number: int, instance: int | None = None) -> bool:
+        """Place a copy, on this instance if one is named, and else on an instance more where that is allowed. False
+        where there is no room for it."""
         capacity = self.capacity
         if capacity is None:
             return False
-        instance = self._found(capacity, needs)
-        if instance is None and self._may_grow(capacity, needs):
+        copy, present = packed(needs, number), self.instances(capacity)
+        found = place(copy, [one for one in present if instance in (None, one.number)])
+        if found is None and instance is None and self._may_grow(capacity, copy):
             before = set(capacity.numbers)
-            self._resizing()
             capacity.scale(capacity.size + 1, f"a copy of {needs.component} needs room")
-            instance = next(iter(set(capacity.numbers) - before), None)
-        if instance is None:
+            self._resized(capacity.size)
+            found = next(iter(set(capacity.numbers) - before), None)
+        if found is None:
             return False
-        self._placed[CopyKey(needs.component, number)] = PlacedCopy(needs, instance)
-        self._empty_since_s.pop(instance, None)
+        self._placed[copy.name] = copy, found
+        self._empty_since_s.pop(found, None)
         return True
 
     def free(self, component: str, number: int) -> None:
         """The copy is gone."""
-        self._placed.pop(CopyKey(component, number), None)
+        self._placed.pop(CopyId(component, number), None)
+        self._leaving.discard(CopyId(component, number))
+        waiting, self.freed = self.freed, []
+        for again in waiting:
+            again()
+
+    def leave(self, component: str, number: int) -> None:
+        """The copy is no longer wanted. It has its place until it is gone."""
+        self._leaving.add(CopyId(component, number))
+
+    @property
+    def leaving(self) -> bool:
+        """Whether a copy has a place that it will give back."""
+        return not self._leaving.isdisjoint(self._placed)
+
+    def instances(self, capacity: InstancePool) -> list[PackedInstance]:
+        """The instances that are wanted, with their copies."""
+        size, held = self._size(capacity.variant), dict[int, list[PackedCopy]]()
+        for copy, instance in self._placed.values():
+            held.setdefault(instance, []).append(copy)
+        return [
+            PackedInstance(
+                number,
+                size,
+                tuple(held.get(number, ())),
+                capacity.variant.instance_type,
+                self._empty_since_s.get(number),
+            )
+            for number in capacity.numbers
+        ]
 
     # -- instances that follow the copies ----------------------------------------------------------------------------
-    def look(self, now_s: float) -> None:
-        """Let instances leave that have had no copy for long. `now_s` is of a clock that only goes forward."""
+    def look(self, now_s: float) -> tuple[CopyMove, ...]:
+        """Let instances leave that have had no copy for long. Returns the copies that are to move, so that others
+        become empty. `now_s` is of a clock that only goes forward."""
         capacity = self.capacity
-        if capacity is None:
-            return
-        for number in capacity.numbers:
-            if self.on(number):
-                self._empty_since_s.pop(number, None)
-            else:
-                self._empty_since_s.setdefault(number, now_s)
-        for number in self._leaving(capacity, now_s):
-            self._resizing()
-            capacity.retire(number, "it had no copy for ten minutes")
-            del self._empty_since_s[number]
+        if capacity is None or capacity.variant.instances_min is None:
+            return ()
+        self._note(capacity, now_s)
+        variant = capacity.variant
+        plan = scale_in(self.instances(capacity), variant.scale_in, _least(variant), now_s, self._changed_s)
+        for number in plan.released:
+            capacity.retire(number, IDLE)
+            self._resized(capacity.size)
+        return plan.moves
 
     def quiet_s(self, now_s: float) -> float:
         """Seconds in which no instance leaves, if no copy comes or goes."""
         capacity = self.capacity
-        if capacity is None or capacity.size <= _least(capacity.variant):
+        if capacity is None or capacity.variant.instances_min is None:
             return inf
-        empty = [number for number in capacity.numbers if not self.on(number)]
-        return max(0.0, min((self._empty_since_s.get(one, now_s) + IDLE_S - now_s for one in empty), default=inf))
+        self._note(capacity, now_s)
+        variant = capacity.variant
+        until_s = quiet_until_s(self.instances(capacity), variant.scale_in, _least(variant), self._changed_s)
+        return max(0.0, until_s - now_s)
 
-    def _leaving(self, capacity: InstancePool, now_s: float) -> list[int]:
-        idle = [number for number, since_s in self._empty_since_s.items() if now_s - since_s >= IDLE_S]
-        present = sorted(set(idle).intersection(capacity.numbers), reverse=True)
-        surplus = capacity.size - _least(capacity.variant)
-        return present[: int(surplus)] if surplus > 0 else []
+    def _note(self, capacity: InstancePool, now_s: float) -> None:
+        """Note since when which instance has been empty, and whether anything has changed."""
+        seen = (tuple(capacity.numbers), tuple(sorted((name, at) for name, (_, at) in self._placed.items())))
+        if seen != self._seen:
+            self._seen, self._changed_s = seen, now_s
+        used = {instance for _, instance in self._placed.values()}
+        empty = [number for number in capacity.numbers if number not in used]
+        self._empty_since_s = {number: self._empty_since_s.get(number, now_s) for number in empty}
 
     # -- room --------------------------------------------------------------------------------------------------------
-    def _found(self, capacity: InstancePool, needs: CopyNeeds) -> int | None:
-        """The instance for one more copy; None if it fits on none."""
-        machine = size_of(capacity.variant)
-        fitting = [one for one in capacity.numbers if self._fits(machine, needs, one)]
-        if needs.binpack:
-            return min(fitting, key=lambda one: (-len(self.on(one)), one), default=None)
-        same = {one: sum(key.component == needs.component for key in self.on(one)) for one in fitting}
-        return min(fitting, key=lambda one: (same[one], len(self.on(one)), one), default=None)
+    def _size(self, variant: Variant) -> ComputeAmount:
+        size = size_of(variant)
+        return schedulable(size.memory_mib, size.vcpu, size.gpus, strict=self._strict)
 
-    def _fits(self, machine: Size, needs: CopyNeeds, instance: int | None) -> bool:
-        there = [] if instance is None else [self._placed[key].needs for key in self.on(instance)]
-        return (
-            sum(one.memory_mib for one in (*there, needs)) <= machine.memory_mib
-            and sum(one.cores for one in (*there, needs)) <= machine.vcpu
-            and sum(one.accelerators for one in (*there, needs)) <= machine.gpus
-        )
-
-    def _may_grow(self, capacity: InstancePool, needs: CopyNeeds) -> bool:
+    def _may_grow(self, capacity: InstancePool, copy: PackedCopy) -> bool:
         """Whether one more instance may come, and the copy would fit on it."""
         variant = capacity.variant
-        most = variant.instance_count if variant.instances_min is None else variant.instances_max
-        more = variant.instances_min is not None and capacity.size < (most or variant.instance_count)
-        return more and self._fits(size_of(variant), needs, None)
+        most = variant.instances_max or variant.instance_count
+        return variant.instances_min is not None and capacity.size < most and copy.needs.fits(self._size(variant))
 
 
-def _least(variant: Variant) -> float:
-    """The fewest instances that a variant has: all, where their number does not follow the copies."""
-    return inf if variant.instances_min is None else variant.instances_min
+def packed(needs: CopyNeeds, number: int) -> PackedCopy:
+    """The copy as the packing knows it."""
+    strategy = PlacementStrategy.BINPACK if needs.binpack else PlacementStrategy.SPREAD
+    amount = ComputeAmount(needs.memory_mib, needs.cores, needs.accelerators)
+    return PackedCopy(CopyId(needs.component, number), amount, strategy)
+
+
+def _least(variant: Variant) -> int:
+    return variant.instances_min or 0

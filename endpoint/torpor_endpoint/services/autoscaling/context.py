@@ -84,6 +84,12 @@ class Autoscaling:
         for policy in policies:
             tracking_alarms.remove(self.alarms, policy.arn)
 
+    def forget_component(self, component: str) -> None:
+        """Remove the target of a deleted inference component."""
+        for target in self.targets.all():
+            if target.resource_id == f"inference-component/{component}":
+                self.remove(target)
+
     def forget(self, endpoint_name: str) -> None:
         """Remove the targets of a deleted endpoint: AWS "deregisters those variants as scalable targets without
         notifying you"."""

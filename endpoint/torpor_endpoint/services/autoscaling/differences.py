@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "RegisterScalableTarget": "Takes variants of SageMaker's endpoints only, and no inference components.",
+    "RegisterScalableTarget": "Takes variants of SageMaker's endpoints and inference components only. Refuses the variant that components are on: "
+    "its instances follow their copies.",
     "PutScalingPolicy": "Refuses predictive scaling. The alarms of target tracking show the policy's own view of its metric: "
     "a caller that changes or sets them changes nothing. A time scale shortens neither the periods of other alarms nor "
     "the minutes over which customized metrics are summed.",

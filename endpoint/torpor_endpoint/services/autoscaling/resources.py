@@ -40,6 +40,14 @@ DIMENSIONS = {
 }
 
 
+def dimensions_of(resource_id: str) -> dict[str, str]:
+    """The dimensions of the metrics of a variant or an inference component."""
+    if variant := VARIANT.fullmatch(resource_id):
+        return {"EndpointName": variant["endpoint"], "VariantName": variant["variant"]}
+    component = COMPONENT.fullmatch(resource_id)
+    return {} if component is None else {"InferenceComponentName": component["component"]}
+
+
 def check_namespace(call: Call) -> None:
     if call.params["ServiceNamespace"] != NAMESPACE:
         raise errors.INVALID(f"Torpor scales the service namespace {NAMESPACE} only.")

@@ -12,6 +12,7 @@ from torpor_endpoint.core.autoscaling.samples import (
     VariantLoad,
     concurrent_requests_per_instance,
     invocations_per_instance,
+    of_copies,
     provisioned_utilization,
 )
 
@@ -74,3 +75,10 @@ def test_levels(measure: Callable[[Sequence[LoadReading]], float | None], expect
 
 def test_without_provisioned_concurrency_there_is_no_utilization() -> None:
     assert provisioned_utilization([seen(0.0), seen(60.0, in_flight=3)]) is None
+
+
+def test_an_inference_component_has_a_value_only_while_it_has_copies_or_callers() -> None:
+    measure = of_copies(concurrent_requests_per_instance)
+    assert measure([seen(0.0, ready=1), seen(10.0, ready=0)]) is None
+    assert measure([seen(0.0, ready=0), seen(10.0, ready=0, in_flight=3)]) == 3.0
+    assert measure([seen(0.0, ready=0), seen(10.0, ready=1)]) == 0.0

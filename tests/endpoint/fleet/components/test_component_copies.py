@@ -11,10 +11,11 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
+from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH
+from torpor_endpoint.core.packing.scale_in_plans import IDLE_S
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, ScaleIn, ScaleInStrategy, Variant
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
-from torpor_endpoint.fleet.components.component_pool import NO_ROOM
-from torpor_endpoint.fleet.components.copy_places import IDLE_S
+from torpor_endpoint.fleet.components.component_pool import ComponentPool
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -44,8 +45,9 @@ class Shop:
     """An endpoint for components, on a fake host."""
 
     def __init__(self, host: FakeHost) -> None:
+        self.host = host
         self.lives: dict[str, InstanceLife] = {}
-        self.resized = 0
+        self.sizes: list[int] = []
         self.live = FleetEndpoint("shop", "arn")
         self.roster = FleetRoster()
         self.roster.serve(self.live)
@@ -57,11 +59,8 @@ class Shop:
             lived=lambda life: self.lives.update({life.instance: life}),
         )
         self.variants = Deployment(self.live, factory)
-        self.components = ComponentDeployment(self.live, factory, self._resizing)
+        self.components = ComponentDeployment(self.live, factory, lambda variant, size: self.sizes.append(size))
         self.sizer = Sizer(self.roster, self.clock)
-
-    def _resizing(self) -> None:
-        self.resized += 1
 
     def copies(self, name: str) -> InstancePool:
         return self.live.components[name]
@@ -76,8 +75,7 @@ class Shop:
 
     async def look(self) -> None:
         while True:
-            for places in self.components.places:
-                places.look(self.clock())
+            self.components.look(self.clock())
             await asyncio.sleep(1.0)
 
 
@@ -102,9 +100,9 @@ def test_two_components_share_an_instance_and_a_third_copy_that_does_not_fit_is_
             await shop.components.become(component("a", 1))
             await shop.components.become(component("b", 1))
             assert shop.ready == {"a": 1, "b": 1}
-            with pytest.raises(ComponentFailed, match=NO_ROOM):
+            with pytest.raises(ComponentFailed, match=NOT_ENOUGH):
                 await shop.components.become(component("c", 1))
-            with pytest.raises(ComponentFailed, match=NO_ROOM):
+            with pytest.raises(ComponentFailed, match=NOT_ENOUGH):
                 await shop.components.become(component("a", 2))
             assert shop.ready == {"a": 1, "b": 1}
             await shop.components.drop("component.b", "deleted")
@@ -118,7 +116,7 @@ def test_cores_are_set_aside_as_memory_is() -> None:
     async def story() -> None:
         async with opened(FIXED) as shop:
             await shop.components.become(component("a", 1, 128, cores=1.5))
-            with pytest.raises(ComponentFailed, match=NO_ROOM):
+            with pytest.raises(ComponentFailed, match=NOT_ENOUGH):
                 await shop.components.become(component("b", 1, 128, cores=1.0))
             await shop.components.become(component("b", 1, 128, cores=0.5))
             assert shop.ready == {"a": 1, "b": 1}
@@ -130,14 +128,14 @@ def test_instances_come_with_the_copies_that_need_them_and_leave_ten_minutes_aft
     async def story() -> None:
         async with opened(MANAGED) as shop:
             await shop.components.become(component("a", 4))
-            assert (shop.ready, shop.instances, shop.resized) == ({"a": 4}, 2, 1)
-            with pytest.raises(ComponentFailed, match=NO_ROOM):
+            assert (shop.ready, shop.instances, shop.sizes) == ({"a": 4}, 2, [2])
+            with pytest.raises(ComponentFailed, match=NOT_ENOUGH):
                 await shop.components.become(component("a", 5))
             await shop.components.become(component("a", 0))
             await asyncio.sleep(IDLE_S - 5.0)
             assert (shop.ready, shop.instances) == ({"a": 0}, 2)
             await asyncio.sleep(10.0)
-            assert (shop.instances, shop.live.pools["v"].size) == (0, 0)
+            assert (shop.instances, shop.live.pools["v"].size, shop.sizes) == (0, 0, [2, 1, 0])
             paid = [life for life in shop.lives.values() if life.size]
             assert [life.variant for life in paid] == ["v", "v"]  # the copies cost nothing of their own
 
@@ -168,7 +166,7 @@ def test_a_wake_that_finds_no_room_tells_those_who_wait() -> None:
             shop.copies("b").wake()
             assert shop.copies("b").hopeless
             assert shop.copies("b").trouble is not None
-            assert shop.copies("b").trouble.reason == NO_ROOM  # type: ignore[union-attr]
+            assert shop.copies("b").trouble.reason == NOT_ENOUGH  # type: ignore[union-attr]
 
     run(story())
 
@@ -187,7 +185,7 @@ def test_a_new_specification_starts_its_copies_before_the_old_ones_leave() -> No
             assert before.in_flight == 1  # it drains
             before.answered()
             await asyncio.sleep(40.0)
-            with pytest.raises(ComponentFailed, match=NO_ROOM):
+            with pytest.raises(ComponentFailed, match=NOT_ENOUGH):
                 await shop.components.become(component("b", 2))  # one place is free again, and no more
 
     run(story())
@@ -201,5 +199,69 @@ def test_an_update_of_the_endpoint_leaves_its_components_alone() -> None:
             await shop.variants.become((replace(FIXED, instance_count=2),))
             assert shop.copies("a") is pool
             assert (shop.instances, shop.ready) == (2, {"a": 1})
+
+    run(story())
+
+
+def test_copies_move_to_fewer_instances_without_a_request_that_fails() -> None:
+    async def story() -> None:
+        scale_in = ScaleIn(ScaleInStrategy.CONSOLIDATION, step_max=1, cooldown_s=300.0)
+        async with opened(replace(MANAGED, scale_in=scale_in)) as shop:
+            await shop.components.become(component("a", 2))
+            await shop.components.become(component("b", 1))
+            assert (shop.ready, shop.instances) == ({"a": 2, "b": 1}, 2)
+            await shop.components.become(component("a", 1))  # one copy each on two instances
+            (alone,) = shop.copies("b").incarnations
+            alone.took()
+            await asyncio.sleep(290.0)
+            assert shop.copies("b").incarnations == [alone]
+            await asyncio.sleep(20.0)
+            moved = {name: shop.copies(name).incarnations for name in ("a", "b")}
+            assert [len(one) for one in moved.values()] == [1, 1]  # each had one that took requests all the time
+            assert alone.in_flight == 1  # what it had began before, it finishes
+            alone.answered()
+            await asyncio.sleep(IDLE_S + 60.0)
+            assert (shop.ready, shop.instances) == ({"a": 1, "b": 1}, 1)
+
+    run(story(), 2 * 3600.0)
+
+
+def test_a_move_whose_successor_does_not_start_leaves_the_copy_where_it_is() -> None:
+    async def story() -> None:
+        async with opened(replace(FIXED, instance_count=2)) as shop:
+            await shop.components.become(component("a", 1))
+            pool = shop.copies("a")
+            assert isinstance(pool, ComponentPool)
+            (present,) = pool.incarnations
+            shop.host.launches_to_fail = 1_000
+            assert not await pool.move(present.slot.number, 1)
+            shop.host.launches_to_fail = 0
+            assert pool.incarnations == [present]
+            assert not await pool.move(present.slot.number, 7)  # there is no such instance
+            assert await pool.move(present.slot.number, 1)
+            assert [one.slot.number for one in pool.incarnations] != [present.slot.number]
+
+    run(story())
+
+
+def test_copies_wait_for_those_that_leave_to_give_their_room_back() -> None:
+    async def story() -> None:
+        async with opened(FIXED) as shop:
+            await shop.components.become(component("a", 2))
+            held = shop.copies("a").incarnations
+            for one in held:
+                one.took()
+            await shop.components.become(component("a", 0))
+            growing = asyncio.create_task(shop.components.become(component("b", 2)))
+            await asyncio.sleep(1.0)
+            shop.copies("a").wake()  # a request waits as well, behind it
+            await asyncio.sleep(10.0)
+            assert (growing.done(), shop.copies("a").size, shop.copies("a").hopeless) == (False, 1, False)
+            for one in held:
+                shop.copies("a").released(one)
+            await growing
+            assert shop.ready["b"] == 2
+            await asyncio.sleep(1.0)
+            assert shop.copies("a").hopeless  # nothing leaves any more, and there is no room
 
     run(story())

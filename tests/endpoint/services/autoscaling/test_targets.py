@@ -1,5 +1,6 @@
 """Scalable targets: registered, changed, described, deregistered with their policies and actions; their tags."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from tests.endpoint.services.helpers.in_memory_autoscaling import (
     autoscaling_over,
 )
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentSpecification, ComponentStatus
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
+from torpor_endpoint.services.autoscaling.resources import COPIES
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
@@ -157,9 +160,10 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     containers = (Container("torpor"),)
     big = Variant("big", "m", containers, instance_type="ml.t2.medium")
     small = Variant("small", "m", containers, serverless=Serverless(1024, 5))
+    shelf = Variant("shelf", "", (), instance_type="ml.m5.large")
     database = SqliteFile(":memory:", RECORDS)
     store = Store(database, lambda: NOW_S)
-    store.add_endpoint(EndpointRecord("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))
+    store.add_endpoint(EndpointRecord("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small, shelf)))
     refused, strictly = refusal(store, strict=False), refusal(store, strict=True)
     assert refused("endpoint/ep/variant/big", INSTANCES, 1) is None
     assert "Minimum capacity cannot be less than 1" in str(refused("endpoint/ep/variant/big", INSTANCES, 0))
@@ -168,6 +172,28 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "Endpoint ep has no production variant nope."
     assert "not serverless" in str(refused("endpoint/ep/variant/big", CONCURRENCY, 1))
     assert "it has no instances to count" in str(refused("endpoint/ep/variant/small", INSTANCES, 1))
-    assert "no inference components" in str(refused("inference-component/c", INSTANCES, 1))
+    assert refused("inference-component/c", COPIES, 0) == "Could not find inference component c."
+    store.add_component(
+        component := ComponentRecord(
+            "c",
+            "arn",
+            NOW_S,
+            NOW_S,
+            ComponentStatus.IN_SERVICE,
+            "ep",
+            "arn",
+            NOW_S,
+            "shelf",
+            (ComponentSpecification(),),
+            1,
+        )
+    )
+    assert refused("inference-component/c", COPIES, 0) is None
+    assert "follow the copies" in str(refused("endpoint/ep/variant/shelf", INSTANCES, 1))
+    store.replace_component(
+        replace(component, specifications=(ComponentSpecification(base_name="b"),)),
+        expected_status=ComponentStatus.IN_SERVICE,
+    )
+    assert "is an adapter" in str(refused("inference-component/c", COPIES, 0))
     assert "You cannot register a variant with ml.t2.medium" in str(strictly("endpoint/ep/variant/big", INSTANCES, 1))
     database.close()

@@ -76,12 +76,12 @@ class FakeVariantScaler:
     def clock(self) -> float:
         return self.now_s
 
-    def load(self, endpoint: str, variant: str) -> VariantLoad | None:
-        assert (endpoint, variant) == ("ep", "v")
+    def load(self, resource_id: str) -> VariantLoad | None:
+        assert resource_id == "endpoint/ep/variant/v"
         load = VariantLoad(int(self.came), self.in_flight, self.wanted, self.ready, self.provisioned)
         return load if self.serving else None
 
-    async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
+    async def apply(self, resource_id: str, to: int, dimension: str) -> None:
         if self.faults:
             raise self.faults.pop(0)
         await self.let_go.wait()

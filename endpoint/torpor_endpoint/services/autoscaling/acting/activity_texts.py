@@ -4,10 +4,14 @@ import uuid
 from dataclasses import replace
 
 from torpor_endpoint.core.autoscaling.deciding import Change, NoChange, Reason, ScalableCapacity
-from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, NAMESPACE
+from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, COPIES, INSTANCES, NAMESPACE
 from torpor_endpoint.services.autoscaling.scaling_records import Activity, NotScaledReason, ScalableTarget
 
-CAPACITY = {INSTANCES: "desired instance count", CONCURRENCY: "desired provisioned concurrency"}
+CAPACITY = {
+    INSTANCES: "desired instance count",
+    CONCURRENCY: "desired provisioned concurrency",
+    COPIES: "desired copy count",
+}
 
 
 def begun(target: ScalableTarget, change: Change, now_s: float) -> Activity:

@@ -10,13 +10,12 @@ from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
-from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.autoscaling.scaling_records import Activity, ScalableTarget
 
 log = logging.getLogger(__name__)
 
-Apply = Callable[[str, str, int, str], Awaitable[None]]
-"""Takes endpoint, variant, capacity and dimension; returns when the change is done. Raises Busy or NotApplied."""
+Apply = Callable[[str, int, str], Awaitable[None]]
+"""Takes resource id, capacity and dimension; returns when the change is done. Raises Busy or NotApplied."""
 
 
 class Busy(Exception):
@@ -72,11 +71,9 @@ class CapacityChange:
             await asyncio.gather(self._trying, return_exceptions=True)
 
     async def _try(self) -> None:
-        named = VARIANT.fullmatch(self._target.resource_id)
-        assert named is not None
         with outer_edge(log, "cannot scale %s", self._target.resource_id) as edge:
             try:
-                await self._context.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
+                await self._context.apply(self._target.resource_id, self.change.to, self._target.dimension)
             except (Busy, RecordsFault) as why:  # the next look tries again
                 self._record(activity_texts.pending(self._activity, str(why)))
             except NotApplied as why:

@@ -1,4 +1,5 @@
-"""Connects automatic scaling with the fleet: reads a variant's load, and changes its capacity."""
+"""Connects automatic scaling with the fleet: reads the load of variants and inference components, and changes their
+capacity."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,13 +8,16 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
+from torpor_endpoint.core.components.component_records import ComponentStatus
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
-from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
+from torpor_endpoint.services.autoscaling.resources import COMPONENT, CONCURRENCY, VARIANT
 from torpor_endpoint.services.sagemaker.context import Control
 
 OPERATION = "UpdateEndpointWeightsAndCapacities"
+NO_COMPONENT = "Could not find inference component {component}."
 POLL_S = 0.1
 
 
@@ -34,18 +38,58 @@ class Rescaling:
         self._region = region
         self._pause = pause
 
-    def load(self, endpoint: str, variant: str) -> VariantLoad | None:
-        """The variant's present load; None if it does not serve."""
-        live = self._roster.get(endpoint)
-        pool = live.pools.get(variant) if live else None
+    def load(self, resource_id: str) -> VariantLoad | None:
+        """The present load of a variant or inference component; None if it does not serve."""
+        pool = self._pool(resource_id)
         if pool is None:
             return None
         traffic, serverless = pool.traffic, pool.variant.serverless
         provisioned = serverless.provisioned_concurrency if serverless else 0
         return VariantLoad(traffic.invocations, traffic.in_flight, pool.size, len(pool.ready), provisioned)
 
-    async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
-        """Change the variant's capacity; return when the endpoint has it. Raises Busy or NotApplied."""
+    def _pool(self, resource_id: str) -> InstancePool | None:
+        if (component := COMPONENT.fullmatch(resource_id)) is not None:
+            name = component["component"]
+            return next((live.components[name] for live in self._roster if name in live.components), None)
+        named = VARIANT.fullmatch(resource_id)
+        live = None if named is None else self._roster.get(named["endpoint"])
+        return None if named is None or live is None else live.pools.get(named["variant"])
+
+    async def apply(self, resource_id: str, to: int, dimension: str) -> None:
+        """Change the capacity; return when it is there. Raises Busy or NotApplied."""
+        if (component := COMPONENT.fullmatch(resource_id)) is not None:
+            await self._apply_copies(component["component"], to)
+        elif (named := VARIANT.fullmatch(resource_id)) is not None:
+            await self._apply_to_variant(named["endpoint"], named["variant"], to, dimension)
+
+    async def _apply_copies(self, component: str, to: int) -> None:
+        await asyncio.to_thread(self._request_copies, component, to)
+        while True:
+            found = await asyncio.to_thread(self._control.store.component, component)
+            if found is None:
+                raise NotApplied(NO_COMPONENT.format(component=component))
+            if found.status is not ComponentStatus.UPDATING:
+                break
+            await self._pause(POLL_S)
+        if found.failure_reason:
+            raise NotApplied(found.failure_reason)
+
+    def _request_copies(self, component: str, to: int) -> None:
+        from torpor_endpoint.services.sagemaker.components.component_operations import (
+            rescale_component,  # an idle endpoint does not need it
+        )
+
+        found = self._control.store.component(component)
+        if found is None:
+            raise NotApplied(NO_COMPONENT.format(component=component))
+        if found.status in (ComponentStatus.CREATING, ComponentStatus.UPDATING):
+            raise Busy(f"Inference component {component} is {found.status}.")
+        try:
+            rescale_component(self._control, found, to)
+        except AwsError as error:
+            raise _not_applied(error) from error
+
+    async def _apply_to_variant(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
         await asyncio.to_thread(self._request, endpoint, variant, to, dimension)
         while True:
             found = await asyncio.to_thread(self._control.store.endpoint, endpoint)
@@ -72,9 +116,13 @@ class Rescaling:
                 self._control, Call(OPERATION, params, self._region, self._account, "")
             )
         except AwsError as error:
-            raise NotApplied(
-                f"{error.message} (Service: AmazonSageMaker; Status Code: {error.status}; Error Code: {error.code})"
-            ) from error
+            raise _not_applied(error) from error
+
+
+def _not_applied(error: AwsError) -> NotApplied:
+    return NotApplied(
+        f"{error.message} (Service: AmazonSageMaker; Status Code: {error.status}; Error Code: {error.code})"
+    )
 
 
 def _desired(to: int, dimension: str) -> dict[str, Any]:

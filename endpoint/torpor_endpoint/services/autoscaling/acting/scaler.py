@@ -15,13 +15,12 @@ from torpor_endpoint.services.autoscaling.acting.step_alarms import Invocations
 from torpor_endpoint.services.autoscaling.acting.target_supervisor import SupervisedTarget, TargetRecords, capacity_of
 from torpor_endpoint.services.autoscaling.acting.timetable import Timetable
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.resources import VARIANT
 
 SET_BACK_S = 60.0
 """If the clock shows so much less than at the last look, it was set back."""
 
-Samples = Callable[[str, str], VariantLoad | None]
-"""Takes endpoint and variant; returns None while the variant does not serve."""
+Samples = Callable[[str], VariantLoad | None]
+"""Takes a resource id; returns None while the variant or inference component does not serve."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ class Scaler:
 
     # -- one target ------------------------------------------------------------------------------------------------
     async def _supervise(self, records: TargetRecords, supervised: SupervisedTarget) -> None:
-        named = VARIANT.fullmatch(records.target.resource_id)
-        load = self._world.samples(named["endpoint"], named["variant"]) if named else None
+        load = self._world.samples(records.target.resource_id)
         if load is None:
             return
         now_s = self._clock()

@@ -16,6 +16,7 @@ from torpor_endpoint.core.autoscaling.samples import (
     Measure,
     concurrent_requests_per_instance,
     invocations_per_instance,
+    of_copies,
     provisioned_utilization,
 )
 from torpor_endpoint.core.autoscaling.tracking import Tracking
@@ -61,6 +62,15 @@ PREDEFINED: Final[Mapping[str, Predefined]] = {
     ),
     "SageMakerVariantConcurrentRequestsPerModelHighResolution": Predefined(
         HIGH_RESOLUTION, metrics.CONCURRENT_REQUESTS_PER_MODEL.name, "Average", concurrent_requests_per_instance
+    ),
+    "SageMakerInferenceComponentInvocationsPerCopy": Predefined(
+        BY_MINUTES, metrics.INVOCATIONS_PER_COPY.name, "Sum", of_copies(invocations_per_instance)
+    ),
+    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": Predefined(
+        HIGH_RESOLUTION,
+        metrics.CONCURRENT_REQUESTS_PER_COPY.name,
+        "Average",
+        of_copies(concurrent_requests_per_instance),
     ),
     "SageMakerVariantProvisionedConcurrencyUtilization": Predefined(
         BY_MINUTES, "ServerlessProvisionedConcurrencyUtilization", "Maximum", provisioned_utilization

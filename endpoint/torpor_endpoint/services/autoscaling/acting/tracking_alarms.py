@@ -16,7 +16,7 @@ from torpor_account.core.alarms import AlarmRule, State
 from torpor_account.metrics.metrics import SAGEMAKER
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, customized, tracked, tracking
-from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.autoscaling.resources import dimensions_of
 from torpor_endpoint.services.autoscaling.scaling_records import ScalingPolicy, TargetTracking
 
 PREFIX: Final = "TargetTracking-"
@@ -106,14 +106,11 @@ def _request(policy: ScalingPolicy, side: str, name: str) -> dict[str, Any]:
 def _metric(policy: TargetTracking, resource_id: str) -> Mapping[str, Any]:
     if not policy.predefined:
         return _customized(policy)
-    named, metric = VARIANT.fullmatch(resource_id), PREDEFINED[policy.predefined]
-    values = (named["endpoint"], named["variant"]) if named else ()
+    metric = PREDEFINED[policy.predefined]
     return {
         "Namespace": SAGEMAKER,
         "MetricName": metric.metric,
-        "Dimensions": [
-            {"Name": name, "Value": value} for name, value in zip(("EndpointName", "VariantName"), values, strict=False)
-        ],
+        "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions_of(resource_id).items()],
         "Statistic": metric.statistic,
         "Period": tracked(policy).period_s,
     }

@@ -13,7 +13,10 @@ from torpor_endpoint.core.resource_records import EndpointRecord, Variant
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.components import component_errors, component_rules, component_shapes
 from torpor_endpoint.services.sagemaker.components.component_containers import resolved_containers
-from torpor_endpoint.services.sagemaker.components.component_rollouts import check_component_deployment
+from torpor_endpoint.services.sagemaker.components.component_rollouts import (
+    check_component_deployment,
+    component_rollout,
+)
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms
 from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
@@ -92,6 +95,7 @@ def update_inference_component(control: Control, call: Call) -> dict[str, Any]:
         pending_by_instance_type="Specifications" in call.params,
         pending_copies=copies,
         pending_deployment=deployment,
+        rollout=None if deployment is None else component_rollout(deployment),
     )
     _check_same_base(updated)
     return _moved(control, component, updated, ComponentEvent.UPDATE)

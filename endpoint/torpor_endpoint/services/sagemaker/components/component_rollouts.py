@@ -2,10 +2,16 @@
 
 from math import ceil
 
+from torpor_endpoint.core.rollouts.rollout import Rollout
+from torpor_endpoint.core.rollouts.rollout_policy import SizeType
+from torpor_endpoint.services.sagemaker.deployments.policy_reading import rollout_policy
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 
 BATCH_PERCENT = range(5, 51)
 """AWS: "The value must be between 5% to 50% of the copy count of the inference component." """
+
+SIZES = ("MaximumBatchSize", "RollbackMaximumBatchSize")
+SIZE_TYPES = {"COPY_COUNT": SizeType.INSTANCE_COUNT, "CAPACITY_PERCENT": SizeType.CAPACITY_PERCENT}
 
 Rolling = tuple[Wire, int]
 """A RollingUpdatePolicy, and the copies that the component is to have."""
@@ -53,6 +59,13 @@ def check_component_deployment(config: Wire, copies: int) -> None:
         batches=_batches(policy, copies),
         wait=policy["WaitIntervalInSeconds"],
     )
+
+
+def component_rollout(config: Wire) -> Rollout:
+    """The update by batches that a checked DeploymentConfig asks for, before its begin."""
+    rolling: Wire = config["RollingUpdatePolicy"]
+    sizes = {name: {**rolling[name], "Type": SIZE_TYPES[rolling[name]["Type"]]} for name in SIZES if name in rolling}
+    return Rollout(rollout_policy({**config, "RollingUpdatePolicy": {**rolling, **sizes}}))
 
 
 def batch_copies(size: Wire, copies: int) -> int:

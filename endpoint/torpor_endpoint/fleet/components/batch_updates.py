@@ -1,0 +1,179 @@
+"""Drives rolling updates of inference components: batch by batch, new copies beside old ones, with a share each.
+
+`core.rollouts` says what holds in each phase, and the component's record keeps it, before anything is done. An update
+that bakes has no task: `due` says whose wait is over, or whose alarm is on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from torpor_account.log_lines import about
+from torpor_endpoint.core.components.component_lifecycle import ComponentEvent, component_after
+from torpor_endpoint.core.components.component_records import ComponentRecord
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.rollouts.rollout import FleetSizes, FleetTarget, Rollout, RolloutPhase
+from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
+
+RESTORE_TRIES, RESTORE_PAUSE_S = 24, 5.0
+"""A rollback tries for two minutes to start the old copies again."""
+
+log = logging.getLogger(__name__)
+
+AlarmsOn = Callable[[Sequence[str]], Collection[str]]
+"""Those of the CloudWatch alarms with these names that are in the state ALARM now."""
+Stored = Callable[[ComponentRecord, ComponentRecord], Awaitable[bool]]
+"""Stores the component in place of what it was. False if somebody else has changed its status meanwhile."""
+
+
+class ComponentRollouts:
+    """`epoch` gives epoch seconds; waits pass `pace` times faster. A batch waits `leave_s` for copies that drain."""
+
+    def __init__(
+        self,
+        epoch: Callable[[], float],
+        stored: Stored,
+        alarms_on: AlarmsOn,
+        *,
+        pace: float = 1.0,
+        leave_s: float = 30.0,
+    ) -> None:
+        self._epoch = epoch
+        self._stored = stored
+        self._alarms_on = alarms_on
+        self._pace = pace
+        self._leave_s = leave_s
+        self._going: dict[str, Rollout] = {}
+        self._tick = asyncio.Event()
+
+    async def drive(
+        self, component: ComponentRecord, deployment: ComponentDeployment, blue: Variant, green: Variant
+    ) -> None:
+        """Bring the component's update forward until it waits, or has ended. `blue` are the copies before it, and
+        `green` those after it."""
+        while (rollout := component.rollout) is not None:
+            moved = await self._moved(component, rollout, deployment, (blue, green))
+            if moved == rollout:
+                self._going[component.name] = rollout
+                return
+            self._going[component.name] = moved
+            was, component = component, _record(component, moved)
+            fields = about(endpoint=component.endpoint_name)
+            text = "inference component %s: its update is at batch %d of %d (%s)"
+            log.info(text, component.name, moved.step, moved.steps, moved.phase, extra=fields)
+            if not await self._stored(was, component):
+                break
+        self.forget(component.name)
+
+    def due(self) -> list[str]:
+        """The components whose updates have something to do now. Those that are at work look at their time limit."""
+        self._tick.set()
+        self._tick = asyncio.Event()
+        return [name for name, rollout in self._going.items() if self._look(rollout) != rollout]
+
+    def quiet_s(self) -> float:
+        """Seconds in which no update has something to do, if no alarm goes off; 0 while an alarm is watched."""
+        if any(one.policy.alarms and one.phase is RolloutPhase.BAKING for one in self._going.values()):
+            return 0.0
+        return min((rollout.due_in_s(self._epoch()) for rollout in self._going.values()), default=inf)
+
+    def forget(self, name: str) -> None:
+        """The component has no update any more."""
+        self._going.pop(name, None)
+
+    # -- one move ----------------------------------------------------------------------------------------------------
+    async def _moved(
+        self,
+        component: ComponentRecord,
+        rollout: Rollout,
+        deployment: ComponentDeployment,
+        pair: tuple[Variant, Variant],
+    ) -> Rollout:
+        """The rollout after its phase was carried out; itself while it waits."""
+        if rollout.phase is RolloutPhase.PLANNED:
+            sizes = FleetSizes(component.name, component.copies, pair[1].instance_count)
+            return rollout.begun((sizes,), self._epoch(), self._pace)
+        target = rollout.targets()[component.name]
+        try:
+            deployment.two_generations(*pair, target.blue, target.green, target.share.fraction)
+            if rollout.phase is RolloutPhase.BAKING:
+                return self._look(rollout)
+            moved = await self._settled(rollout, _until_settled(rollout, deployment, pair, target, self._leave_s))
+        except ComponentFailed as failure:
+            return rollout.failed(str(failure), self._epoch())
+        if moved.phase is RolloutPhase.FINISHED:
+            await deployment.one_generation(pair[1], pair[0].name)
+        elif moved.phase is RolloutPhase.ROLLED_BACK:
+            await deployment.one_generation(pair[0], pair[1].name)
+        return moved
+
+    async def _settled(self, rollout: Rollout, until_settled: Coroutine[Any, Any, None]) -> Rollout:
+        """Wait for the copies, for no longer than the update may take. Raises ComponentFailed."""
+        work = asyncio.create_task(until_settled)
+        try:
+            while not work.done():
+                tick = asyncio.create_task(self._tick.wait())
+                await asyncio.wait({work, tick}, return_when=asyncio.FIRST_COMPLETED)
+                tick.cancel()
+                late = rollout.looked((), self._epoch())
+                if not work.done() and late != rollout:
+                    return late
+            work.result()
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+        return rollout.settled(self._epoch())
+
+    def _look(self, rollout: Rollout) -> Rollout:
+        on = self._alarms_on(rollout.policy.alarms) if rollout.policy.alarms else ()
+        return rollout.looked(on, self._epoch())
+
+
+async def _until_settled(
+    rollout: Rollout,
+    deployment: ComponentDeployment,
+    pair: tuple[Variant, Variant],
+    target: FleetTarget,
+    leave_s: float,
+) -> None:
+    """Returns once the copies are as the phase asks for. Raises ComponentFailed."""
+    match rollout.phase:
+        case RolloutPhase.CREATING:
+            await deployment.ready(pair[1].name, target.green)
+        case RolloutPhase.RESTORING:
+            await _restored(deployment, pair, target)
+        case RolloutPhase.DELETING | RolloutPhase.REMOVING:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(leave_s):
+                    await deployment.left((pair[0].name, pair[1].name))
+        case _:
+            pass  # requests go elsewhere at once
+
+
+async def _restored(deployment: ComponentDeployment, pair: tuple[Variant, Variant], target: FleetTarget) -> None:
+    """Wait for the old copies, which served before: what keeps them from starting now may pass. Raises
+    ComponentFailed."""
+    for _ in range(RESTORE_TRIES):
+        with suppress(ComponentFailed):
+            await deployment.ready(pair[0].name, target.blue)
+            return
+        await asyncio.sleep(RESTORE_PAUSE_S)
+        deployment.two_generations(*pair, target.blue, target.green, target.share.fraction)
+    await deployment.ready(pair[0].name, target.blue)
+
+
+def _record(component: ComponentRecord, moved: Rollout) -> ComponentRecord:
+    with_rollout = replace(component, rollout=moved)
+    match moved.phase:
+        case RolloutPhase.FINISHED:
+            return component_after(replace(with_rollout, generation=1 - component.generation), ComponentEvent.READY)
+        case RolloutPhase.ROLLED_BACK:
+            return component_after(with_rollout, ComponentEvent.ROLLED_BACK, moved.reason)
+        case RolloutPhase.STUCK:
+            return component_after(with_rollout, ComponentEvent.FAILED, moved.reason)
+        case _:
+            return with_rollout

@@ -1,0 +1,252 @@
+"""Updates of an inference component by batches: a share each, alarms, time limits, restarts; they end in new or old."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.passages import passage
+from tests.endpoint.helpers.virtual_time import ThreadlessTime
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.components.component_records import (
+    ComponentRecord,
+    ComponentSpecification,
+    ComponentStatus,
+    CopyResources,
+)
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
+from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
+from torpor_endpoint.fleet.components.component_controller import ComponentController
+from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.storage.schema import RECORDS
+from torpor_endpoint.storage.store import Store
+
+CAPACITY = Variant("v", "", (), instance_type="ml.m5.large", instance_count=1, instances_min=0, instances_max=3)
+SHOP = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (CAPACITY,))
+OLD = ComponentSpecification((Container("torpor"),), resources=CopyResources(3000), startup_timeout_s=20.0)
+NEW = replace(OLD, containers=(Container("torpor", environment={"A": "1"}),))
+ONE = ComponentRecord("one", "a", 1.0, 1.0, ComponentStatus.IN_SERVICE, "shop", "arn", 1.0, "v", (OLD,), copies=4)
+HALVES = RolloutPolicy(
+    Strategy.ROLLING,
+    CapacitySize(SizeType.INSTANCE_COUNT, 2),
+    wait_s=120.0,
+    execution_timeout_s=600.0,
+    alarms=("errors",),
+)
+HEADER = (b"x-amzn-sagemaker-inference-component", b"one")
+
+
+class Shop:
+    """One component with four copies, on instances for two each, and the controllers of a process."""
+
+    def __init__(self, host: FakeHost, store: Store) -> None:
+        self.host = host
+        self.store = store
+        self.on: set[str] = set()
+        self.roster = FleetRoster()
+        self.clock = asyncio.get_running_loop().time
+        factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), self.epoch)
+        self.controller = Controller(store, self.roster, factory, self.epoch, lambda name: asyncio.sleep(0))
+        self.components = ComponentController(
+            store,
+            self.roster,
+            factory,
+            self.epoch,
+            lambda component: asyncio.sleep(0),
+            self.controller.resized,
+            False,
+            alarms_on=lambda names: self.on.intersection(names),
+        )
+        self.draws = random.Random(7)
+        self.router = Router(self.roster, self.draws.random, strict=False)
+
+    def epoch(self) -> float:
+        return 1e9 + self.clock()
+
+    @property
+    def record(self) -> ComponentRecord:
+        found = self.store.component("one")
+        assert found is not None
+        return found
+
+    @property
+    def phase(self) -> RolloutPhase | None:
+        return None if self.record.rollout is None else self.record.rollout.phase
+
+    @property
+    def ready(self) -> dict[str, int]:
+        live = self.roster.get("shop")
+        assert live is not None
+        return {pool.variant.name: len(pool.ready) for pool in live.generations.get("one", [])}
+
+    def share(self, requests: int = 4000) -> float:
+        """Of so many requests, the part that goes to the second generation."""
+        to = []
+        for _ in range(requests):
+            request = passage("shop", HEADER)
+            self.router.route(request)
+            assert request.route is not None
+            to.append(request.route.variant)
+        return to.count("component.one.2") / requests
+
+    async def start(self) -> None:
+        await self.controller.start()
+        await self.components.start()
+
+    def update(self, policy: RolloutPolicy = HALVES) -> None:
+        pending = replace(
+            self.record, status=ComponentStatus.UPDATING, pending_specifications=(NEW,), rollout=Rollout(policy)
+        )
+        assert self.store.replace_component(pending, expected_status=ComponentStatus.IN_SERVICE)
+        self.components.changed("one")
+
+    async def passes(self, seconds: float) -> None:
+        """So many seconds with a look in each."""
+        for _ in range(int(seconds)):
+            self.components.look(self.clock())
+            await asyncio.sleep(1.0)
+
+    async def settled(self) -> None:
+        for _ in range(3600):
+            if self.record.status is not ComponentStatus.UPDATING:
+                return
+            await self.passes(1)
+        raise AssertionError(self.record)
+
+    async def stop(self) -> None:
+        await self.components.close()
+        await self.controller.close()
+
+
+@contextmanager
+def stored() -> Iterator[Store]:
+    database = SqliteFile(":memory:", RECORDS)
+    store = Store(database, lambda: 1.0)
+    store.add_endpoint(SHOP)
+    store.add_component(ONE)
+    yield store
+    database.close()
+
+
+def told(story: Callable[[Shop], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        with FakeHost() as host, stored() as store:
+            shop = Shop(host, store)
+            await shop.start()
+            await shop.passes(2)
+            assert shop.ready == {"component.one": 4}
+            await story(shop)
+            await shop.stop()
+            assert host.living == {}
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(whole())
+
+
+def test_batches_come_and_go_with_their_shares_and_the_new_copies_are_left() -> None:
+    async def story(shop: Shop) -> None:
+        shop.update()
+        await shop.passes(10)
+        assert shop.phase is RolloutPhase.BAKING
+        assert shop.ready == {"component.one": 4, "component.one.2": 2}
+        assert shop.share() == pytest.approx(0.5, abs=0.03)
+        await shop.passes(120)
+        assert shop.ready == {"component.one": 2, "component.one.2": 4}
+        assert shop.share() == 1.0
+        await shop.settled()
+        assert (shop.ready, shop.record.specifications) == ({"component.one.2": 4}, (NEW,))
+        assert (shop.record.status, shop.record.rollout, shop.record.generation) == (
+            ComponentStatus.IN_SERVICE,
+            None,
+            1,
+        )
+        assert shop.record.failure_reason is None
+        shop.update()
+        await shop.settled()
+        assert shop.ready == {"component.one": 4}  # and back in the next update
+
+    told(story)
+
+
+def test_an_alarm_while_it_bakes_brings_the_old_copies_back() -> None:
+    async def story(shop: Shop) -> None:
+        shop.update()
+        await shop.passes(140)  # in the second batch
+        assert shop.share() == 1.0
+        shop.on.add("errors")
+        await shop.settled()
+        assert (shop.ready, shop.share()) == ({"component.one": 4}, 0.0)
+        assert (shop.record.status, shop.record.specifications) == (ComponentStatus.IN_SERVICE, (OLD,))
+        assert "errors" in (shop.record.failure_reason or "")
+
+    told(story)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"), [(HALVES, "there is no room"), (replace(HALVES, wait_s=3600.0), "exceeded")]
+)
+def test_copies_that_do_not_start_and_a_time_limit_end_it_with_the_old_copies(
+    policy: RolloutPolicy, reason: str
+) -> None:
+    async def story(shop: Shop) -> None:
+        if policy is HALVES:
+            shop.host.launches_to_fail = 1_000_000
+        shop.update(policy)
+        await shop.settled()
+        shop.host.launches_to_fail = 0
+        assert (shop.ready, shop.record.specifications) == ({"component.one": 4}, (OLD,))
+        assert reason in (shop.record.failure_reason or "")
+
+    told(story)
+
+
+def test_a_rollback_waits_for_old_copies_that_cannot_start_for_a_while() -> None:
+    async def story(shop: Shop) -> None:
+        shop.update()
+        await shop.passes(125)
+        assert shop.ready == {"component.one": 2, "component.one.2": 4}
+        shop.host.launches_to_fail = 40
+        shop.on.add("errors")
+        await shop.settled()
+        assert (shop.ready, shop.record.status) == ({"component.one": 4}, ComponentStatus.IN_SERVICE)
+
+    told(story)
+
+
+@pytest.mark.parametrize("after_s", [1, 5, 60, 125, 131, 200, 300])
+@pytest.mark.parametrize("alarm", [False, True])
+def test_after_a_restart_it_goes_on_or_back_and_ends_in_new_or_old(after_s: int, alarm: bool) -> None:
+    async def whole() -> None:
+        with stored() as store:
+            with FakeHost() as host:
+                before = Shop(host, store)
+                await before.start()
+                await before.passes(2)
+                before.update()
+                await before.passes(after_s)
+                await before.stop()
+            with FakeHost() as host:
+                after = Shop(host, store)
+                if alarm:
+                    after.on.add("errors")
+                await after.start()
+                await after.settled()
+                await after.passes(60)
+                going_back = after.record.specifications == (OLD,)
+                assert going_back or after.record.specifications == (NEW,)
+                assert after.record.status is ComponentStatus.IN_SERVICE
+                assert list(after.ready.values()) == [4]
+                assert going_back == (alarm and after_s < 300)
+                await after.stop()
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(whole())

@@ -1,0 +1,188 @@
+"""What the controller makes of the status of an inference component's record, and of a restart."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.helpers.waiting import reached
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.components.component_records import (
+    ComponentRecord,
+    ComponentSpecification,
+    ComponentStatus,
+    CopyResources,
+)
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.fleet.components.component_controller import ComponentController, served_variants
+from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.timing import InstanceTiming
+from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.storage.schema import RECORDS
+from torpor_endpoint.storage.store import Store
+
+CAPACITY = Variant("v", "", (), instance_type="ml.m5.large", instance_count=1, instances_min=0, instances_max=2)
+SHOP = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (CAPACITY,))
+SPECIFICATION = ComponentSpecification((Container("torpor"),), resources=CopyResources(3000), startup_timeout_s=20.0)
+ONE = ComponentRecord(
+    "one", "arn-one", 1.0, 1.0, ComponentStatus.IN_SERVICE, "shop", "arn", 1.0, "v", (SPECIFICATION,), copies=2
+)
+TIMING = InstanceTiming(restart_pauses_s=(0.001,), end_pauses_s=(0.001,), grace_s=0.2)
+
+
+class Shop:
+    """The controllers of one endpoint and its component, and their records."""
+
+    def __init__(self, host: FakeHost, database: SqliteFile, component: ComponentRecord) -> None:
+        self.host = host
+        self.store = Store(database, time.time)
+        self.store.add_endpoint(SHOP)
+        self.store.add_component(component)
+        self.forgotten: list[str] = []
+        factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time, timing=TIMING)
+        self.roster = FleetRoster()
+        self.controller = Controller(self.store, self.roster, factory, time.time, self._endpoint_deleted)
+        self.components = ComponentController(
+            self.store,
+            self.roster,
+            factory,
+            time.time,
+            self._component_deleted,
+            self.controller.resized,
+            strict=False,
+        )
+
+    async def _component_deleted(self, component: ComponentRecord) -> None:
+        self.forgotten.append(component.name)
+
+    async def _endpoint_deleted(self, name: str) -> None:
+        await self.components.endpoint_deleted(name)
+
+    @property
+    def record(self) -> ComponentRecord | None:
+        return self.store.component("one")
+
+    @property
+    def status(self) -> ComponentStatus | None:
+        return None if self.record is None else self.record.status
+
+    @property
+    def ready(self) -> int:
+        live = self.roster.get("shop")
+        pool = None if live is None else live.components.get("one")
+        return 0 if pool is None else len(pool.ready)
+
+    def change(self, **members: object) -> None:
+        record = self.record
+        assert record is not None
+        self.store.replace_component(replace(record, **members), expected_status=record.status)  # type: ignore[arg-type]
+        self.components.changed("one")
+
+    def delete_endpoint(self) -> None:
+        record = self.store.endpoint("shop")
+        assert record is not None
+        self.store.replace_endpoint(replace(record, status=EndpointStatus.DELETING), expected_status=record.status)
+        self.controller.changed("shop")
+
+
+def told(component: ComponentRecord, story: Callable[[Shop], Awaitable[None]], left: tuple[Slot, ...] = ()) -> None:
+    async def whole() -> None:
+        with FakeHost() as host:
+            for slot in left:
+                await host.launch(LaunchSpec(slot))
+                host.left.add(slot)
+            database = SqliteFile(":memory:", RECORDS)
+            shop = Shop(host, database, component)
+            await shop.controller.start()
+            await shop.components.start()
+            await story(shop)
+            await shop.components.close()
+            await shop.controller.close()
+            assert host.living == {}
+            database.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 60.0))
+
+
+def test_a_new_component_is_in_service_once_its_copies_are_ready() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        assert shop.ready == 2
+        shop.change(status=ComponentStatus.UPDATING, pending_copies=0)
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        assert (shop.ready, shop.record and shop.record.copies) == (0, 0)
+        shop.change(status=ComponentStatus.DELETING)
+        await reached(lambda: shop.record is None)
+        assert shop.forgotten == ["one"]
+
+    told(replace(ONE, status=ComponentStatus.CREATING), story)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"specifications": (replace(SPECIFICATION, resources=CopyResources(9000)),)}, "There is not enough hardware"),
+        ({"copies": 5}, "There is not enough hardware resources on the instances"),
+        ({"variant_name": "w"}, "Endpoint shop has no production variant w"),
+        ({"endpoint_name": "gone"}, "Endpoint gone of inference component one is not in service."),
+        ({"specifications": (replace(SPECIFICATION, containers=(Container("strange/image"),)),)}, "The image strange"),
+        ({"specifications": (replace(SPECIFICATION, instance_type="ml.m5.xlarge"),)}, "Inference component one has no"),
+        ({"specifications": (replace(SPECIFICATION, resources=None, base_name="b"),)}, "Inference component one is an"),
+    ],
+)
+def test_one_that_cannot_have_its_copies_fails_and_leaves_nothing(changed: dict[str, object], reason: str) -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.status is ComponentStatus.FAILED)
+        assert shop.record is not None
+        assert (shop.record.failure_reason or "").startswith(reason)
+        await reached(lambda: shop.host.living == {})
+        shop.change(status=ComponentStatus.DELETING)
+        await reached(lambda: shop.record is None)
+
+    told(replace(ONE, status=ComponentStatus.CREATING, **changed), story)  # type: ignore[arg-type]
+
+
+def test_an_update_that_fails_leaves_the_copies_before_it_in_service() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.ready == 2)
+        shop.change(status=ComponentStatus.UPDATING, pending_copies=9)
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        assert shop.record is not None
+        assert (shop.ready, shop.record.copies, shop.record.pending_copies) == (2, 2, None)
+        assert (shop.record.failure_reason or "").startswith("There is not enough hardware")
+
+    told(ONE, story)
+
+
+def test_a_restart_adopts_the_copies_that_run_and_ends_what_was_not_finished() -> None:
+    slots = tuple(Slot("shop", "component.one", number) for number in (0, 3))
+
+    async def story(shop: Shop) -> None:
+        before = {slot: one.launched.incarnation for slot, one in shop.host.living.items()}
+        await reached(lambda: shop.ready == 2)
+        assert {slot: one.launched.incarnation for slot, one in shop.host.living.items()} == before
+        assert served_variants(shop.store) == {("shop", "v"), ("shop", "component.one")}
+
+    told(ONE, story, slots)
+
+
+def test_an_endpoint_that_is_deleted_ends_all_copies_also_those_that_are_to_serve() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.ready == 2)
+        shop.host.launches_to_fail = 1_000_000
+        changed = replace(SPECIFICATION, containers=(Container("torpor", environment={"A": "1"}),))
+        shop.change(status=ComponentStatus.UPDATING, pending_specifications=(changed,), pending_copies=1)
+        await reached(lambda: len(shop.host.tries_s) > 2)
+        shop.delete_endpoint()
+        await reached(lambda: shop.store.endpoint("shop") is None)
+        assert shop.host.living == {}
+        await reached(lambda: shop.status is not ComponentStatus.UPDATING)
+        shop.change(status=ComponentStatus.DELETING)
+        await reached(lambda: shop.record is None)
+
+    told(ONE, story)
