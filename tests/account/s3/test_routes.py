@@ -4,9 +4,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-import botocore.session
 import pytest
 from botocore.exceptions import ClientError
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
 
 from tests.account.helpers.s3_server import Server
 from torpor_account.s3.bucket_names import ObjectAddress
@@ -15,7 +16,8 @@ from torpor_account.s3.errors import S3Error
 from torpor_account.s3.routes import OPERATIONS, operation
 from torpor_account.s3.wire.http_exchange import S3Request
 
-S3 = botocore.session.Session().get_service_model("s3")
+# A client of S3 takes the bucket out of the paths of the model that its session has, and sessions share one here.
+S3 = ServiceModel(Loader().load_service_model("s3", "service-2"), "s3")
 OLD_NAMES = {
     "GetBucketLifecycle": "GetBucketLifecycleConfiguration",
     "PutBucketLifecycle": "PutBucketLifecycleConfiguration",
