@@ -148,6 +148,8 @@ class Format:
     """Whether all memory of a model comes from malloc, as with a framework in C++."""
     step: Callable[[Path], Step] = lambda path: Step.WHOLE
     """What a process must have imported before it loads this file. The last step has all that a pickle may need."""
+    is_sound: Callable[[Path], bool] = lambda path: False
+    """Whether the bytes of a file alone show that its framework loads and walks it without harm: it needs no trial."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file in the directory that it can load."""

@@ -43,6 +43,8 @@ LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
 DATA_ONLY = "TORPOR_TRUST=data allows only model files that run no code"
 KNOWN_MAX = 10_000
+SOUND_MAX_BYTES = 16 * 1024 * 1024
+"""Larger contents are tried: to read their bytes takes long, and their memory should be known before."""
 COMPILED = "compiled"
 """The folder of a script's compiled modules, beside its unpacked folder."""
 
@@ -212,7 +214,9 @@ class BuiltInLoader:
         key = key_of(placed.content, known.name, file, asked.image, str(asked.ensemble), software)
         if placed.pardoned:
             self._verdicts.pardon(key)
-        tried = Version(candidate, key, True, self._verdicts.read(key))
+        verdict = self._verdicts.read(key)
+        sound = self._quarantine is not None and verdict is None and _is_sound(known, candidate)
+        tried = Version(candidate, key, True, verdict, sound)
         if self._forms is None:
             return Identified(known, path, disk_bytes, step, tried)
         mappable = MappableFile(known, path, key, disk_bytes)
@@ -289,6 +293,10 @@ class BuiltInLoader:
         self._settling = None  # a caller that comes from now on may have freed memory that this does not see
         self._give_back()
         return self._measure()
+
+
+def _is_sound(known: Format, candidate: TrialCandidate) -> bool:
+    return candidate.disk_bytes <= SOUND_MAX_BYTES and known.is_sound(candidate.path)
 
 
 def _process_bytes(runner: Runner) -> int:

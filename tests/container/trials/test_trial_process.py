@@ -58,7 +58,7 @@ class Ward:
         (pid,) = processes_of_trials() - self.others
         return pid
 
-    async def load(self, file: Hostile, software: str = "1", name: str = "") -> None:
+    async def load(self, file: Hostile, software: str = "1", name: str = "", sound: bool = False) -> None:
         """Tries the file as the instance does. Raises the error that the caller gets."""
         folder = self.folder / f"{abs(hash(file.content))}{name}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class Ward:
         known, path = detect(folder, formats=available())
         candidate = TrialCandidate(known.name, path, len(file.content))
         key = key_of(Seal.of(folder).content, software)
-        tried = Version(candidate, key, True, self.verdicts.read(key))
+        tried = Version(candidate, key, True, self.verdicts.read(key), sound)
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
@@ -325,6 +325,21 @@ def test_a_content_that_is_known_to_be_good_costs_no_process_under_any_name(
         again = Ward(Quarantine(nobody, known, lambda: 0, lambda runner: asyncio.sleep(0)), known, tmp_path)
         await again.load(good(), name="another name")
         assert again.loads == 1
+
+    asyncio.run(story())
+
+
+def test_a_content_whose_bytes_show_that_it_is_sound_is_loaded_without_a_process(tmp_path: Path) -> None:
+    async def story() -> None:
+        nobody = Trials(MemoryBudget(BUDGET_BYTES), 1.0, Conventions(), ZygoteAccess("/nowhere"), {})
+        known = Verdicts(tmp_path / "verdicts")
+        here = Ward(Quarantine(nobody, known, lambda: 0, lambda runner: asyncio.sleep(0)), known, tmp_path)
+        with pytest.raises(LoadFailed, match="no process could be started"):
+            await here.load(good())
+        await here.load(good(), sound=True)
+        await here.quarantine.close()
+        assert here.loads == 1
+        assert len(list((tmp_path / "verdicts").iterdir())) == 1
 
     asyncio.run(story())
 

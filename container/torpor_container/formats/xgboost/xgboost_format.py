@@ -15,7 +15,7 @@ from torpor_container.formats.format import (
     named,
 )
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.xgboost import boosters, flat_serving, learned_categories, older_versions
+from torpor_container.formats.xgboost import boosters, flat_serving, learned_categories, older_versions, written_bytes
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.import_steps import Step
 
@@ -60,6 +60,13 @@ def member(path: Path, conventions: Conventions) -> Member:
 def step(path: Path) -> Step:
     """XGBoost alone, but for a pickle: that may hold an estimator with scikit-learn's interface."""
     return Step.WHOLE if _is_pickle(path) else Step.BOOSTERS
+
+
+def is_sound(path: Path) -> bool:
+    """See `written_bytes`. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:
+        head = file.read(len(written_bytes.BEGINNING))
+        return head == written_bytes.BEGINNING and written_bytes.is_sound(head + file.readall())
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
@@ -161,4 +168,5 @@ FORMAT = Format(
     mapped=flat_forms.form(__name__, _open_flat),
     by_malloc=True,
     step=step,
+    is_sound=is_sound,
 )
