@@ -245,6 +245,7 @@ class Placement(Generic[T]):
         return instance
 
 
+GOLDEN: Final = (5**0.5 - 1) / 2
 W = TypeVar("W")
 
 
@@ -258,3 +259,9 @@ def weighted(weights: Sequence[tuple[W, float]], point: float) -> W:
         if left < 0:
             return name
     return next((name for name, weight in reversed(weights) if weight > 0), weights[0][0])
+
+
+def in_turn(weights: Sequence[tuple[W, float]], number: int) -> W:
+    """The one for the request of this number, from 0. The points are a sequence of low discrepancy (multiples of the
+    golden ratio): of any so many requests in a row, each has its share within about one request."""
+    return weighted(weights, number * GOLDEN % 1.0)

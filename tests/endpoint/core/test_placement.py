@@ -18,6 +18,7 @@ from torpor_endpoint.core.placement import (
     PlacedInstance,
     Placement,
     SlotOrder,
+    in_turn,
     weighted,
 )
 
@@ -252,3 +253,12 @@ def test_a_variant_of_weight_zero_gets_nothing(shares: list[float], point: float
     weights = [(str(index), share) for index, share in enumerate(shares)]
     chosen = weighted(weights, point)
     assert dict(weights)[chosen] > 0 or not any(shares)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
+def test_requests_in_a_row_are_divided_by_the_shares_from_the_first_on(share: float) -> None:
+    weights = [("blue", 1 - share), ("green", share)]
+    green = 0
+    for number in range(500):
+        green += in_turn(weights, number) == "green"
+        assert abs(green - share * (number + 1)) < 2.5

@@ -25,7 +25,7 @@ from torpor_endpoint.core.async_inference.attempts import (
     is_final,
 )
 from torpor_endpoint.core.async_inference.requests import KeptRequest
-from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.core.placement import in_turn
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
@@ -37,7 +37,6 @@ from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""
-GOLDEN = (5**0.5 - 1) / 2
 PAUSES_S = (0.5, 5.0)
 """Before a request is sent again, by the number of its attempts."""
 
@@ -105,10 +104,9 @@ class LineSending:
         return None if pool is None or pool.closed else (live, pool)
 
     def _in_shift(self, live: ServedEndpoint) -> VariantPool | None:
-        """The fleet for the next request, during a rollout. The places are those of a sequence of low discrepancy: also
-        few requests are divided by the shares."""
+        """The fleet for the next request, during a rollout: also few requests are divided by the shares."""
         parts = [(pool, part) for pool, part in live.shifting if pool.variant.name == self._variant]
-        return weighted(parts, self._sent * GOLDEN % 1.0) if parts else None
+        return in_turn(parts, self._sent) if parts else None
 
     @property
     def under_way(self) -> bool:
