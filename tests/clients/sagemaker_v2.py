@@ -35,6 +35,7 @@ def main() -> int:
         pipelines(step, around, session)
         transforms(step, around, session)
         asynchronous(step, around, session)
+        components(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -406,6 +407,51 @@ def transforms(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         except UnexpectedStatusException as error:
             failed = str(error)
         assert "rows.csv" in failed, failed
+
+
+def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    """Two models on one endpoint. The SDK makes the endpoint with the first, and waits for components every 20 s."""
+    from sagemaker import get_execution_role, image_uris
+    from sagemaker.compute_resource_requirements.resource_requirements import ResourceRequirements
+    from sagemaker.deserializers import CSVDeserializer
+    from sagemaker.enums import EndpointType
+    from sagemaker.model import Model
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer
+
+    needs = ResourceRequirements(requests={"num_cpus": 1, "memory": 1024, "copies": 1})
+    artifact = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{session.default_bucket()}/apart", None)
+    image = image_uris.retrieve("xgboost", session.boto_region_name, "1.7-1")
+    predictors = []
+    for name in ("first", "second"):
+        with step(f"Model.deploy of the {name} inference component"):
+            model = Model(image, artifact, get_execution_role(session), Predictor, name=name, sagemaker_session=session)
+            predictor = model.deploy(
+                1,
+                "ml.m5.xlarge",
+                endpoint_name="apart",
+                endpoint_type=EndpointType.INFERENCE_COMPONENT_BASED,
+                inference_component_name=name,
+                resources=needs,
+                serializer=CSVSerializer(),
+                deserializer=CSVDeserializer(),
+            )
+            predictors.append(predictor)
+            close([value for line in predictor.predict(around.rows) for value in line], around.expected["booster"])
+    with step("more copies, waited for and described"):
+        session.sagemaker_client.update_inference_component_runtime_config(
+            InferenceComponentName="first", DesiredRuntimeConfig={"CopyCount": 2}
+        )
+        session.wait_for_inference_component("first", poll=POLL_S)
+        shown = session.describe_inference_component("first")
+        assert shown["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}, shown
+    with step("delete_predictor of each, then delete_endpoint"):
+        for predictor in predictors:
+            predictor.delete_predictor(wait=True)
+        assert session.list_inference_components(endpoint_name_equals="apart")["InferenceComponents"] == []
+        predictors[0].delete_endpoint()
+        gone(session, "apart")
 
 
 def deployed(session: Any, model: Any, name: str) -> Any:
