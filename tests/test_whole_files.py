@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = """
 from tests.helpers import files_in_turn
 from tests.helpers.whole_files import SharedRun
@@ -44,4 +46,4 @@ def test_a_crash_and_a_failed_import_cost_one_test_each(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
     ran = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=600)
     assert "2 failed, 28 passed, 1 error" in ran.stdout, ran.stdout
-    assert ran.returncode == 1
+    assert ran.returncode == pytest.ExitCode.INTERRUPTED  # which `make test-failed` does not make up for

@@ -36,6 +36,7 @@ class BegunTests:
 
     def keep(self, tests: Sequence[str]) -> None:
         """Keep the tests of one file."""
+        self._folder.mkdir(exist_ok=True)
         self._kept(tests[0]).write_text("\n".join(tests))
 
     def _kept(self, item: str) -> Path:

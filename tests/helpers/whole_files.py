@@ -11,6 +11,7 @@ import tempfile
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -59,8 +60,9 @@ class SharedRun:
 
     def __init__(self) -> None:
         self._begun: dict[str, list[str]] = defaultdict(list)
-        self._folder = Path(tempfile.mkdtemp(prefix="torpor-crashed-"))
+        self._folder = Path(tempfile.gettempdir()) / f"torpor-crashed-{token_hex(8)}"  # made by a crash alone
         self._session: pytest.Session | None = None
+        self._unread = False
         self._tests = self._completed = self._files = 0
 
     def crashed_in(self, item: str) -> str:
@@ -97,6 +99,16 @@ class SharedRun:
         self._begun[file_of(nodeid)].append(nodeid)
         self._tests += 1
         self._estimate()
+
+    @pytest.hookimpl
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._unread |= report.failed
+
+    @pytest.hookimpl
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A file that was not imported has tests that nobody counts: no run of the failed ones makes up for it."""
+        if self._unread:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     @pytest.hookimpl
     def pytest_unconfigure(self) -> None:
