@@ -5,7 +5,7 @@ The sizer or a deployment sets the wanted number (`scale`). Each slot has a `Slo
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from itertools import count
 
@@ -19,6 +19,9 @@ from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.pool import VariantPool
+
+LOOK_S = 0.25
+"""How often a pool looks whether routers still use an instance that leaves."""
 
 log = logging.getLogger(__name__)
 
@@ -277,10 +280,17 @@ class InstancePool(VariantPool):
 
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
-                await self.until(unused)
+                await self._seen(unused)
         if (own is not None and own.streams) or self._factory.streams_elsewhere(instance):
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stream_s):
+                    await self._seen(unused)
+
+    async def _seen(self, unused: Callable[[], bool]) -> None:
+        """Wait until it holds. A report of a router changes nothing in a pool that an update has replaced."""
+        while not unused():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
                     await self.until(unused)
 
     @property

@@ -66,11 +66,18 @@ class Shop:
     alarms: set[str] = field(default_factory=set)
     most: int = 0  # instances that were there at the same time
     fewest: int = 99  # instances that took requests at the same time
+    used: bool = False  # by a router
 
     async def open(self) -> None:
         self.roster = FleetRoster()
         clock = asyncio.get_running_loop().time
-        self.factory = InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), clock, changed=self._count)
+        self.factory = InstanceFactory(
+            self.host,
+            lambda variant, slot: LaunchSpec(slot),
+            clock,
+            changed=self._count,
+            used_elsewhere=lambda instance: self.used,
+        )
         self.controller = Controller(
             self.store, self.roster, self.factory, clock, self._deleted, alarms_on=self._going_off
         )
@@ -309,6 +316,19 @@ def test_a_restart_that_cannot_go_on_rolls_back_and_says_so(caplog: pytest.LogCa
 
     told(story)
     assert "its rollout is rolled back after a restart" in caplog.text
+
+
+def test_an_old_fleet_ends_as_soon_as_no_router_uses_it() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(replace(CANARY, wait_s=1, termination_wait_s=1))
+        shop.used = True
+        await reached(lambda: shop.phase is RolloutPhase.DELETING)
+        assert len(shop.host.living) == 8
+        shop.used = False  # nothing in the pool changes by it
+        await asyncio.sleep(1.0)
+        assert len(shop.host.living) == 4
+
+    told(story)
 
 
 def test_instances_that_can_serve_both_configurations_stay() -> None:
