@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torpor_container.transport.address import Address, GuardedAddress
-from torpor_endpoint.core.resource_records import AsyncInference, Container, DataCapture, Serverless, Variant
+from torpor_endpoint.core.resource_records import AsyncInference, Container, CopyNeeds, DataCapture, Serverless, Variant
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
@@ -27,6 +27,8 @@ VARIANTS = (
     Variant("serverless", "m", CONTAINERS[:1], serverless=Serverless(1024, 20, 2)),
     Variant("shadow", "m", CONTAINERS[:1], shadow=True, capture=DataCapture("s3://b/c", 50, csv_types=("text/csv",))),
     Variant("waiting", "m", CONTAINERS[:1], asynchronous=AsyncInference("s3://b/out", responses_in=("SUCCESS",))),
+    Variant("shelf", "", (), instance_type="ml.m5.large", instances_min=0, instances_max=2),
+    Variant("component.one", "m", CONTAINERS[:1], weight=0.25, copies=CopyNeeds("one", "shelf", 512, 1024, cores=0.5)),
 )
 ADDRESSES: tuple[Address, ...] = ("/run/i-1", ("10.0.0.7", 8080), GuardedAddress("10.0.0.8", 8081, bytes(range(32))))
 
