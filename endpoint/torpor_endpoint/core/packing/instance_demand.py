@@ -26,7 +26,8 @@ class InstanceDemand:
     places: Places
     """Where the copies go that fit on the present instances."""
     waiting: tuple[PackedCopy, ...]
-    """The copies that have room once the further instances are there, in their order."""
+    """The copies that all have room once the further instances are there, in their order. Placed one after another on
+    all of these at once they may not: `place_all` finds how."""
     refused: tuple[PackedCopy, ...]
     """The copies that fit on no instance that may come."""
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.endpoint.core.packing.helpers.packed import SIZE, copies, copy, fleets, instance
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
-from torpor_endpoint.core.packing.copy_placement import place_most
+from torpor_endpoint.core.packing.copy_placement import place_all
 from torpor_endpoint.core.packing.instance_demand import InstanceBounds, instance_demand, next_pool
 from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInstance
 from torpor_endpoint.core.resource_records import InstanceTypePool
@@ -24,7 +24,7 @@ def test_the_instances_wanted_hold_what_waits_and_stay_within_their_bounds(
     coming = demand.instances - len(instances)
     assert coming <= max(len(demand.waiting), least - len(instances))
     further = [instance(100 + number) for number in range(coming)]
-    assert place_most(demand.waiting, further)[1] == []
+    assert place_all(demand.waiting, further) is not None
     if demand.instances < bounds.most:
         assert all(not one.needs.fits(SIZE) for one in demand.refused)
 
