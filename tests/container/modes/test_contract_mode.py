@@ -176,8 +176,8 @@ def test_over_budget_is_507_and_nothing_is_evicted_for_it(tmp_path: Path, booste
 
 
 def test_models_of_one_size_are_loaded_until_the_next_one_is_over_budget(tmp_path: Path, booster: bytes) -> None:
-    url = unpacked(tmp_path, "table", {"model.joblib": joblib_of(Table(20 * MIB))})
-    with budgeted(tmp_path, 50) as platform:
+    url = unpacked(tmp_path, "table", {"model.joblib": joblib_of(Table(60 * MIB))})
+    with budgeted(tmp_path, 150) as platform:
         statuses = [platform.load(name, url).status for name in "abcd"]
         assert statuses == [200, 200, 507, 507]
         assert platform.delete("a").status == 200
