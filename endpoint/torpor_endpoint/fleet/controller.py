@@ -99,7 +99,7 @@ class Controller:
                 replace(one, instance_count=size) if one.name == variant else one for one in endpoint.variants
             )
             status = move(endpoint.status, EndpointEvent.UPDATE)
-            updating = replace(endpoint, status=status, pending_variants=sized, failure_reason=None)
+            updating = replace(endpoint, status=status, pending_variants=sized, rollout=None, failure_reason=None)
             if self._store.replace_endpoint(updating, expected_status=endpoint.status):
                 self.changed(name)
 

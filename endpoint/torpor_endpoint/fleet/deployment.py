@@ -61,7 +61,7 @@ class Deployment:
     # -- a rollout: two fleets for a while -------------------------------------------------------------------------
     async def begin(self, variants: Sequence[Variant], resized: Collection[str]) -> TwoFleets:
         """Bring a green fleet of these variants beside the present one, which has variants of the same names. No
-        instance starts yet. Raises DeploymentFailed."""
+        instance of a new pool starts yet. Raises DeploymentFailed."""
         for variant in variants:
             if fault := await self._factory.fault(variant, self.live.arn):
                 raise DeploymentFailed(fault)
@@ -74,8 +74,9 @@ class Deployment:
         Raises DeploymentFailed."""
         sizes = {one.name: one for one in rollout.fleets}
         changes = []
-        for variant in variants:
-            pool, size = self._pool_for(variant), sizes[variant.name]
+        pools = [self._pool_for(variant) for variant in variants]  # nothing is adopted unless all can be served
+        for variant, pool in zip(variants, pools, strict=True):
+            size = sizes[variant.name]
             fresh = pool is not self.live.pools.get(variant.name)
             before = 0 if fresh else size.blue
             told = variant.name in resized
@@ -99,7 +100,23 @@ class Deployment:
             self._serve(dict(self.live.pools))
             for pool in self.live.pools.values():
                 pool.at_least = 0
+            self.make_whole()
             self._undo(fleets.changes)
+
+    def abandon(self, coming: Sequence[Variant]) -> None:
+        """After `resume` has failed: end the instances that `start` has spared for these variants, and serve by the
+        blue fleet alone."""
+        for name, pool in self.live.pools.items():
+            pool.end(self._of(coming, name).difference(pool.numbers), "its configuration can no longer be served")
+        self.make_whole()
+
+    def make_whole(self) -> None:
+        """Want every instance that the variants in service ask for: a rolling update that does not go on has ended some
+        of them. A variant that may scale to zero starts no instance until a request comes."""
+        for pool in self.live.pools.values():
+            wanted = at_start(pool.variant, pool.settings.concurrency)
+            if pool.variant.copies is None and not may_sleep(pool.variant) and pool.size < wanted:
+                pool.scale(wanted, "its rollout does not go on")
 
     async def until_left(self, within_s: float) -> None:
         """Wait until the fleet that was replaced has ended, this long at most."""

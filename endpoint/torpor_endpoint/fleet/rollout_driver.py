@@ -87,13 +87,14 @@ class RolloutDriver:
         try:
             fleets = deployment.resume(rollout, endpoint.pending_variants or (), endpoint.pending_told)
         except DeploymentFailed as failure:
-            moved = rollout.failed(f"The deployment cannot go on after a restart: {failure}", now_s)
+            deployment.abandon(endpoint.pending_variants or ())
+            moved = rollout.abandoned(f"The deployment cannot go on after a restart: {failure}", now_s)
         else:
             self._fleets[endpoint.name] = fleets
             fleets.carry_out(rollout.targets())
-            if rollout.ended:  # a rollback that failed: both fleets stay
-                return endpoint
             moved = rollout.resumed(now_s)
+        if rollout.ended:  # a rollback that failed: both fleets stay as far as they can
+            return endpoint
         going = "is rolled back" if moved.going_back else "goes on"
         text = "endpoint %s: its rollout %s after a restart, at step %d of %d (%s)"
         log.warning(

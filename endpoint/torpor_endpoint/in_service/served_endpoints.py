@@ -79,6 +79,10 @@ class ServedEndpoint(Protocol):
     def shifting(self) -> Sequence[tuple[VariantPool, float]]:
         """During a rollout, each pool that answers callers with its part of all traffic; empty otherwise."""
 
+    def fleets_of(self, variant: str) -> Sequence[tuple[VariantPool, float]]:
+        """During a rollout, the pools of a production variant with their parts of its own traffic, which it may have
+        without a weight too: callers may name it. Empty otherwise."""
+
 
 class ServedEndpoints(Protocol):
     """The endpoints that take requests, as the router reads them."""
@@ -123,6 +127,14 @@ class LiveEndpoint(Generic[P]):
     def weights(self) -> list[tuple[str, float]]:
         """The weight of each production variant."""
         return [(name, pool.variant.weight) for name, pool in self.production.items()]
+
+    def fleets_of(self, variant: str) -> Sequence[tuple[P, float]]:
+        """During a rollout, the pools of a production variant with their parts of its own traffic."""
+        blue, shift = self.production.get(variant), self.shift
+        if blue is None or shift is None or variant not in shift.pools:
+            return ()
+        share = shift.shares.get(variant, 0.0)
+        return (blue, 1.0 - share), (shift.pools[variant], share)
 
 
 def _coming(pools: Mapping[str, P], shift: TrafficShift[P] | None) -> dict[str, P]:

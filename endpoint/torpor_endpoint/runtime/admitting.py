@@ -99,9 +99,7 @@ class Router:
     ) -> tuple[str, VariantPool]:
         """The variant and the fleet of it, during a rollout. A session stays with the fleet that has it."""
         named = request.text(TARGET_VARIANT)
-        if named is not None:
-            self._variant(live, named, passage)
-        parts = [(pool, part) for pool, part in live.shifting if named in (None, pool.variant.name)]
+        parts = live.shifting if named is None else live.fleets_of(self._variant(live, named, passage))
         if (session := request.headers.get(SESSION_ID)) is not None:
             for pool, _ in parts:
                 if knows_session(pool, target, session):

@@ -21,6 +21,7 @@ from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
+from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
@@ -57,6 +58,17 @@ class ChoosyHost(FakeHost):
         return await super().launch(spec)
 
 
+class LosableImages(Images):
+    """Also knows the image `new`, until that is lost."""
+
+    def __init__(self) -> None:
+        super().__init__([Image("new", stands_for="torpor")])
+        self.lost = False
+
+    def find(self, image: str) -> Image | None:
+        return None if self.lost and image == "new" else super().find(image)
+
+
 @dataclass
 class Shop:
     """A control of one endpoint. It may stop, and start anew over the same host and the same records."""
@@ -64,6 +76,7 @@ class Shop:
     host: ChoosyHost
     store: Store
     alarms: set[str] = field(default_factory=set)
+    images: LosableImages = field(default_factory=LosableImages)
     most: int = 0  # instances that were there at the same time
     fewest: int = 99  # instances that took requests at the same time
     used: bool = False  # by a router
@@ -75,6 +88,7 @@ class Shop:
             self.host,
             lambda variant, slot: LaunchSpec(slot),
             clock,
+            images=self.images,
             changed=self._count,
             used_elsewhere=lambda instance: self.used,
         )
@@ -316,6 +330,60 @@ def test_a_restart_that_cannot_go_on_rolls_back_and_says_so(caplog: pytest.LogCa
 
     told(story)
     assert "its rollout is rolled back after a restart" in caplog.text
+
+
+OF_A_NEW_IMAGE = replace(GREEN, containers=(Container("new", "s3://b/new"),))
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.DELETING])
+@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+def test_a_restart_without_the_new_image_ends_the_new_fleet_and_makes_the_old_one_whole(
+    policy: RolloutPolicy, phase: RolloutPhase
+) -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(policy, OF_A_NEW_IMAGE)
+        await shop.baking(2)
+        shop.host.dies_slowly_s = 1.0
+        await reached(lambda: shop.phase is phase)
+        shop.images.lost = True
+        await shop.restart()
+        record = await shop.settled()
+        assert (record.status, record.config_name) == (EndpointStatus.IN_SERVICE, "old")
+        assert (shop.ready, len(shop.host.living)) == ((4, 0), 4)
+        assert "cannot go on after a restart" in (record.failure_reason or "")
+
+    told(story)
+
+
+def test_a_restart_between_two_configurations_without_the_new_image_serves_the_old_one() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(ROLLING, OF_A_NEW_IMAGE)
+        await shop.baking(3)
+        shop.host.refused.add(shop.factory.digest(BLUE))
+        shop.alarms.add("slow")
+        assert (await shop.settled()).status is EndpointStatus.UPDATE_ROLLBACK_FAILED
+        shop.images.lost = True
+        shop.host.refused.clear()
+        await shop.restart()
+        await reached(lambda: shop.ready == (4, 0) and len(shop.host.living) == 4)
+
+    told(story)
+
+
+def test_an_update_that_fails_between_two_configurations_makes_the_old_fleet_whole() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(ROLLING)
+        await shop.baking(3)
+        shop.host.refused.add(shop.factory.digest(BLUE))
+        shop.alarms.add("slow")
+        assert (await shop.settled()).status is EndpointStatus.UPDATE_ROLLBACK_FAILED
+        shop.host.refused = {shop.factory.digest(OF_A_NEW_IMAGE)}
+        await shop.update(ROLLING, OF_A_NEW_IMAGE)
+        record = await shop.settled()
+        assert (record.status, record.config_name) == (EndpointStatus.IN_SERVICE, "old")
+        assert (shop.ready, len(shop.host.living)) == ((4, 0), 4)
+
+    told(story)
 
 
 def test_an_old_fleet_ends_as_soon_as_no_router_uses_it() -> None:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from math import sqrt
 
 import pytest
@@ -60,6 +61,17 @@ def test_a_share_holds_within_the_bounds_of_chance(headers: list[tuple[bytes, by
         seen = Counter(shop.routed(passage("shop", *headers)) for _ in range(REQUESTS))
         assert abs(seen[shop.green] - share * REQUESTS) < 4 * sqrt(REQUESTS * share * (1 - share))
         assert seen[shop.blue] + seen[shop.green] == REQUESTS
+
+    told(story)
+
+
+def test_a_share_holds_for_calls_that_name_a_variant_without_a_weight() -> None:
+    async def story(shop: Shop) -> None:
+        for fleet in (shop.blue, shop.green):
+            fleet.variant = replace(fleet.variant, weight=0.0)
+        shop.shift(0.5)
+        seen = Counter(shop.routed(passage("shop", (TARGET_VARIANT, b"v"))) for _ in range(REQUESTS))
+        assert abs(seen[shop.green] - REQUESTS / 2) < 2 * sqrt(REQUESTS)
 
     told(story)
 

@@ -177,10 +177,12 @@ class Rollout:
         if self.phase is RolloutPhase.RESTORING:
             told = f"{self.reason} The rollback failed: {reason}"[:REASON_MAX]
             return replace(self._moved(RolloutEvent.FAILED_ROLLING, now_s), reason=told)
-        if not self._may_fail:
-            return self
-        event = RolloutEvent.FAILED_ROLLING if self.policy.rolling else RolloutEvent.FAILED
-        return replace(self._moved(event, now_s), back=1, reason=reason[:REASON_MAX])
+        return self._turned_back(reason, now_s) if self._may_fail else self
+
+    def abandoned(self, reason: str, now_s: float) -> "Rollout":
+        """The new fleet cannot be served any more, and the old one is made whole at once: it goes back from whichever
+        phase it is in. An end stays."""
+        return self if self.ended or self.going_back else self._turned_back(reason, now_s)
 
     def looked(self, alarms: Collection[str], now_s: float) -> "Rollout":
         """A look at the clock, and at the alarms that are on. An alarm counts while the rollout bakes, of whichever
@@ -255,6 +257,10 @@ class Rollout:
             return 0
         size = self.policy.rollback_size.instances(fleet.blue) * fleet.green // max(1, fleet.blue)
         return max(0, self.policy.batches(fleet.green, self.active) - back * max(1, size))
+
+    def _turned_back(self, reason: str, now_s: float) -> "Rollout":
+        event = RolloutEvent.FAILED_ROLLING if self.policy.rolling else RolloutEvent.FAILED
+        return replace(self._moved(event, now_s), back=1, reason=reason[:REASON_MAX])
 
     def _moved(self, event: RolloutEvent, now_s: float) -> "Rollout":
         return replace(self, phase=MOVES[self.phase][event], since_s=now_s)

@@ -105,7 +105,7 @@ class LineSending:
 
     def _in_shift(self, live: ServedEndpoint) -> VariantPool | None:
         """The fleet for the next request, during a rollout: also few requests are divided by the shares."""
-        parts = [(pool, part) for pool, part in live.shifting if pool.variant.name == self._variant]
+        parts = live.fleets_of(self._variant)
         return in_turn(parts, self._sent) if parts else None
 
     @property

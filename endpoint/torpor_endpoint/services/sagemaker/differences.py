@@ -20,8 +20,9 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateEndpoint": "The endpoint is in service after about a second. DeploymentConfig is kept for an UpdateEndpoint "
     "with RetainDeploymentConfig, which checks its alarms and its counts of instances.",
     "UpdateEndpoint": "A share of DeploymentConfig's traffic is exact on any number of instances: AWS turns it into "
-    "instances. Serverless variants may be rolled out by shares; `--aws-strict` refuses that. AWS publishes no texts of "
-    "its refusals of a DeploymentConfig: they are Torpor's own. moto delivers the events of a deployment, to queues and "
+    "instances. Serverless variants may be rolled out by shares; `--aws-strict` refuses that. Endpoints of "
+    "inference components take no DeploymentConfig, and none brings or removes shadow variants. AWS publishes no texts of its "
+    "refusals of a DeploymentConfig: they are Torpor's own. moto delivers the events of a deployment, to queues and "
     "log groups. As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",
     "ListMonitoringSchedules": "The list is always empty: Torpor makes no monitoring schedules.",

@@ -66,7 +66,7 @@ def rollout(
     began_s = time.monotonic()
     with waiting(f"{name} to {to}") as live:
         last = followed(views(sagemaker, name), lambda: time.monotonic() - began_s, live)
-    if last.status != "InService" or last.config != to:
+    if not serves(to, last):
         raise TorporError(failure(name, to, last))
     typer.echo(f"{name} serves {to} after {clock(time.monotonic() - began_s)}")
 
@@ -125,6 +125,12 @@ def followed(
         said = view.stages or said
         live(f"{view.status} · {view.doing} for {clock(now_s - began_s)} ·" if view.doing else view.status)
     return view
+
+
+def serves(to: str, last: RolloutView) -> bool:
+    """Whether the endpoint serves the configuration because of this rollout: one that had it before was rolled back if
+    there is a reason."""
+    return last.status == "InService" and last.config == to and not last.reason
 
 
 def failure(name: str, to: str, last: RolloutView) -> str:

@@ -158,6 +158,19 @@ def test_a_step_bakes_from_its_beginning_after_a_restart() -> None:
     assert driven.rollout.due_in_s(driven.now_s) == 300
 
 
+@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+def test_a_new_fleet_that_can_no_longer_be_served_is_left_in_every_phase_but_an_end(policy: RolloutPolicy) -> None:
+    driven = Driven.of(policy).settle()
+    while not driven.rollout.ended:
+        driven.after(600)
+    *phases, end = driven.seen
+    assert end.abandoned("no image", 9.0) is end
+    assert RolloutPhase.DELETING in {one.phase for one in phases}
+    for rollout in phases:
+        back = Driven(rollout.abandoned("no image", 9.0)).settle().rollout
+        assert (back.phase, back.reason) == (RolloutPhase.ROLLED_BACK, "no image")
+
+
 def test_waits_and_limit_shrink_by_the_pace() -> None:
     rollout = Rollout(replace(CANARY, execution_timeout_s=600)).begun(FOUR, 0.0, pace=100)
     assert rollout.due_in_s(0.0) == 6

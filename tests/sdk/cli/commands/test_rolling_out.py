@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from torpor.cli import app
-from torpor.cli.commands.rolling_out import failure, followed, planned
+from torpor.cli.commands.rolling_out import failure, followed, planned, serves
 from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.hosting.guarded_rollout import RolloutView, viewed
 
@@ -111,3 +111,9 @@ def test_stages_of_several_variants_have_their_names() -> None:
 )
 def test_what_failed_is_told_with_its_reason(status: str, says: str) -> None:
     assert failure("houses", "new", RolloutView(status, "old", (), reason="an alarm")) == says
+
+
+def test_a_rollback_to_the_configuration_that_was_asked_for_is_a_rollback_all_the_same() -> None:
+    assert serves("new", RolloutView("InService", "new", ()))
+    assert not serves("new", RolloutView("InService", "new", (), reason="an alarm"))
+    assert not serves("new", RolloutView("InService", "old", ()))

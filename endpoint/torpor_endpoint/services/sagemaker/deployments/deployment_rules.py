@@ -139,11 +139,13 @@ def _check_times(policy: RolloutPolicy, variants: Sequence[Variant]) -> None:
 # -- the endpoint ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Deploying:
-    """An update by a DeploymentConfig: the production variants before and after."""
+    """An update by a DeploymentConfig: its production variants, and the names of its shadow variants."""
 
     config: Wire
     before: tuple[Variant, ...]
     after: tuple[Variant, ...]
+    shadows_before: frozenset[str]
+    shadows_after: frozenset[str]
 
     @property
     def rolling(self) -> bool:
@@ -155,11 +157,21 @@ class Deploying:
 
 
 ENDPOINT_RULES: Rules[Deploying] = (
+    (
+        lambda one: any(variant.for_components for variant in (*one.before, *one.after)),
+        "DeploymentConfig is not supported for endpoints of inference components: leave it out, and give it to "
+        "UpdateInferenceComponent, which replaces the copies of a component step by step.",
+    ),
     # "your new endpoint configuration must have the same variant name as the old endpoint configuration"
     (
         lambda one: {variant.name for variant in one.before} != {variant.name for variant in one.after},
         "A deployment with DeploymentConfig needs production variants of the same names: the endpoint has {before}, "
         "and the new endpoint configuration {after}.",
+    ),
+    (
+        lambda one: one.shadows_before != one.shadows_after,
+        "A deployment with DeploymentConfig neither brings nor removes shadow variants: leave out DeploymentConfig, or "
+        "update in two steps.",
     ),
     # "If you're doing a rolling deployment, there are additional feature-based exclusions: serverless inference
     # endpoints, multi-variant inference endpoints."
@@ -194,7 +206,7 @@ def check_kept(config: Wire) -> None:
 def check_deployment(config: Wire, before: Sequence[Variant], after: Sequence[Variant], *, strict: bool) -> None:
     """Raises ValidationException for a DeploymentConfig that contradicts itself, or that these variants exclude."""
     check(CONFIG_RULES, config)
-    deploying = Deploying(config, _production(before), _production(after))
+    deploying = Deploying(config, _production(before), _production(after), _shadows(before), _shadows(after))
     names = {"before": _names(deploying.before), "after": _names(deploying.after)}
     check(ENDPOINT_RULES, deploying, **names)
     if strict:
@@ -213,6 +225,10 @@ def check_alarms(config: Wire, has_alarm: Callable[[str], bool]) -> None:
 
 def _production(variants: Sequence[Variant]) -> tuple[Variant, ...]:
     return tuple(variant for variant in variants if not variant.shadow)
+
+
+def _shadows(variants: Sequence[Variant]) -> frozenset[str]:
+    return frozenset(variant.name for variant in variants if variant.shadow)
 
 
 def _names(variants: Sequence[Variant]) -> str:

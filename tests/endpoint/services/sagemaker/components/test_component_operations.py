@@ -287,3 +287,14 @@ def test_an_adapter_needs_a_base_on_its_endpoint(plane: ComponentsPlane) -> None
     rescaled = plane.refused("UpdateInferenceComponentRuntimeConfig", "lora", DesiredRuntimeConfig={"CopyCount": 2})
     assert "no copies of its own" in rescaled
     assert "cannot change" in plane.refused("UpdateInferenceComponent", "lora", Specification=specification())
+
+
+def test_an_endpoint_of_components_takes_no_deployment_config(plane: ComponentsPlane) -> None:
+    config = plane.describe()["EndpointConfigName"]
+    policy = {"TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 60}}
+    update = {"EndpointName": "ep", "EndpointConfigName": config}
+    deployment = {"BlueGreenUpdatePolicy": policy}
+    code, _, message = plane.refusal("UpdateEndpoint", **update, DeploymentConfig=deployment)
+    assert code == "ValidationException"
+    assert "give it to UpdateInferenceComponent" in message
+    plane("UpdateEndpoint", **update)

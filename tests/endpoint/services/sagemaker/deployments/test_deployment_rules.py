@@ -119,6 +119,22 @@ def test_variants_of_other_names_exclude_a_deployment_config(four: InMemoryContr
     )
 
 
+def test_a_deployment_config_neither_brings_nor_removes_shadow_variants(four: InMemoryControlPlane) -> None:
+    shadows = [production(VariantName="Shadow", InitialInstanceCount=4)]
+    variants = [production(InitialInstanceCount=4)]
+    four(
+        "CreateEndpointConfig",
+        EndpointConfigName="shadowed",
+        ProductionVariants=variants,
+        ShadowProductionVariants=shadows,
+    )
+    assert "neither brings nor removes shadow" in refused(four, blue_green(), EndpointConfigName="shadowed")
+    four("UpdateEndpoint", EndpointName="ep", EndpointConfigName="shadowed")
+    four.settle("ep")
+    assert "neither brings nor removes shadow" in refused(four, blue_green())
+    four("UpdateEndpoint", EndpointName="ep", EndpointConfigName="shadowed", DeploymentConfig=blue_green())
+
+
 def test_several_variants_exclude_batches_alone(four: InMemoryControlPlane) -> None:
     two = [production(VariantName=name, InitialInstanceCount=2) for name in ("AllTraffic", "Other")]
     four.configure("two", *two)
