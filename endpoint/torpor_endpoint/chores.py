@@ -35,7 +35,9 @@ class Chores:
         rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
         world = World(rescaling.load, parts.account.registry, rescaling.apply)
         self._sizer = Sizer(parts.roster, parts.clock.steady, pause_of("sizer"))
-        self._capacity = CapacityKeeper(parts.components, parts.clock.steady, pause_of("capacity"))
+        self._capacity = CapacityKeeper(
+            parts.components, parts.clock.steady, pause_of("capacity"), pace=options.time_scale
+        )
         self._watch = Watch(
             parts.account.alarms,
             parts.account.registry,

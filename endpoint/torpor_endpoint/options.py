@@ -68,7 +68,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--warm-idle", "warm_idle_s", float, 600.0, "A zygote ends when it has had no child for this many seconds. A few seconds give up its memory at rest, for wakes that import again.", metavar="SECONDS"),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts.", metavar="aws"),
     Option("--seed", "seed", int, None, "The seed of the emulated delays, of the draws by the variants' weights, and of the samples of data capture. The same seed gives the same ones."),
-    Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
+    Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling, of rollouts, and of instances that follow inference components: 60 turns their minutes into seconds."),
     Option("--travelling-clock", "travelling_clock", None, False, "For tests: `/_torpor/clock` moves the endpoint's clock forward, and everything that falls due on the way is done (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--time-scale` and `--emulate`."),
     Option("--faults", "faults", None, False, "For tests: `/_torpor/faults` has faults strike the embedded S3, instances and invocations (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--s3-endpoint`."),
     Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),

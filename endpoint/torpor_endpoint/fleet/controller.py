@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from torpor_account.log_lines import about
 from torpor_account.outer_edge import outer_edge
-from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, may, move
+from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.fleet.deployment import Deployment
@@ -67,7 +67,7 @@ class Controller:
         self._deployments: dict[str, Deployment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed_meanwhile: set[str] = set()
-        self._resizing: set[asyncio.Task[None]] = set()
+        self._sizes: dict[str, dict[str, int]] = {}  # by endpoint and variant, what is to be recorded yet
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
         leave_s = factory.timing.grace_s
         self.rollouts = RolloutDriver(epoch, self._replaced, alarms_on=alarms_on, warm=warm, pace=pace, leave_s=leave_s)
@@ -87,21 +87,10 @@ class Controller:
 
     def resized(self, name: str, variant: str, size: int) -> None:
         """The number of a variant's instances has changed, as copies of inference components come or go: the endpoint's
-        status is `Updating` until it has them. Called on the event loop."""
-        resizing = asyncio.create_task(asyncio.to_thread(self._resize, name, variant, size), name=f"resize {name}")
-        self._resizing.add(resizing)
-        resizing.add_done_callback(self._resizing.discard)
-
-    def _resize(self, name: str, variant: str, size: int) -> None:
-        endpoint = self._store.endpoint(name)
-        if endpoint is not None and may(endpoint.status, EndpointEvent.UPDATE):
-            sized = tuple(
-                replace(one, instance_count=size) if one.name == variant else one for one in endpoint.variants
-            )
-            status = move(endpoint.status, EndpointEvent.UPDATE)
-            updating = replace(endpoint, status=status, pending_variants=sized, rollout=None, failure_reason=None)
-            if self._store.replace_endpoint(updating, expected_status=endpoint.status):
-                self.changed(name)
+        status is `Updating` until it has them. While another update is under way it is recorded after that. Called on
+        the event loop."""
+        self._sizes.setdefault(name, {})[variant] = size
+        self._schedule(name)
 
     async def watch_rollouts(self, pause: Callable[[float], Awaitable[None]]) -> None:
         """Look once a second whether an alarm or the time moves a rollout, for ever."""
@@ -163,8 +152,20 @@ class Controller:
                 await self._record(endpoint, EndpointEvent.ROLLED_BACK)
             case EndpointStatus.DELETING:
                 await self._delete(endpoint)
-            case EndpointStatus.IN_SERVICE | EndpointStatus.FAILED | EndpointStatus.UPDATE_ROLLBACK_FAILED:
+            case EndpointStatus.IN_SERVICE:
+                await self._resize(endpoint)
+            case EndpointStatus.FAILED | EndpointStatus.UPDATE_ROLLBACK_FAILED:
                 pass
+
+    async def _resize(self, endpoint: EndpointRecord) -> None:
+        sizes = self._sizes.pop(endpoint.name, {})
+        sized = tuple(replace(one, instance_count=sizes.get(one.name, one.instance_count)) for one in endpoint.variants)
+        if sized != endpoint.variants:
+            status = move(endpoint.status, EndpointEvent.UPDATE)
+            updating = replace(endpoint, status=status, pending_variants=sized, rollout=None, failure_reason=None)
+            self._changed_meanwhile.add(endpoint.name)
+            if not await self._replaced(endpoint, updating):  # another update was quicker
+                self._sizes[endpoint.name] = sizes | self._sizes.get(endpoint.name, {})
 
     async def _create(self, endpoint: EndpointRecord) -> None:
         deployment = self._deployment(endpoint)
@@ -195,6 +196,7 @@ class Controller:
 
     async def _delete(self, endpoint: EndpointRecord) -> None:
         self._roster.stop(endpoint.name)
+        self._sizes.pop(endpoint.name, None)
         self.rollouts.forget(endpoint.name)
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
@@ -206,7 +208,10 @@ class Controller:
         await self._replaced(endpoint, replace(after(endpoint, event, reason), modified_s=self._epoch()))
 
     async def _replaced(self, was: EndpointRecord, moved: EndpointRecord) -> bool:
-        return await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=was.status)
+        replaced = await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=was.status)
+        if replaced and moved.status is EndpointStatus.IN_SERVICE and moved.name in self._sizes:
+            self._schedule(moved.name)
+        return replaced
 
     async def _serve(self, endpoint: EndpointRecord) -> None:
         deployment = self._deployment(endpoint)

@@ -35,11 +35,17 @@ ADAPTER = "Inference component {component} is an adapter of another one, which T
 NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
 
+def _memory_mib(component: ComponentRecord) -> int:
+    """What each of its copies sets aside. Placed largest first, as many components as before have room again."""
+    return max((one.resources.min_memory_mib for one in component.specifications if one.resources), default=0)
+
+
 def served_variants(store: Store) -> set[tuple[str, str]]:
     """Each endpoint and variant that is served, or will be once its creation or update ends, those of inference
-    components among them."""
+    components among them. At a start the host ends all others: also what a deletion had not ended yet."""
     variants = {(one.name, variant.name) for one in store.endpoints() for variant in wanted_variants(one)}
-    copies = [(one, range(2) if one.rollout else (one.generation,)) for one in store.components()]
+    served = [one for one in store.components() if one.status not in (ComponentStatus.DELETING, ComponentStatus.FAILED)]
+    copies = [(one, range(2) if one.rollout else (one.generation,)) for one in served]
     return variants | {(one.endpoint_name, copies_name(one.name, number)) for one, two in copies for number in two}
 
 
@@ -71,6 +77,7 @@ class ComponentController:
         self._resized = resized
         self._strict = strict
         self._deployments: dict[str, ComponentDeployment] = {}
+        self._behind: set[str] = set()  # whose copies are to follow an update of the endpoint
         self._rollouts = ComponentRollouts(epoch, self._stored, alarms_on, pace=pace)
         self._settling = Settling(self._bring, "inference component")
         self.changed = self._settling.changed
@@ -79,7 +86,7 @@ class ComponentController:
     async def start(self) -> None:
         """Serve every component of an endpoint in service, and finish what a restart interrupted."""
         self._settling.start()
-        for component in await asyncio.to_thread(self._store.components):
+        for component in sorted(await asyncio.to_thread(self._store.components), key=_memory_mib, reverse=True):
             if component.status in ANSWERING:
                 await self._serve(component)
             self._settling.schedule(component.name)
@@ -100,6 +107,9 @@ class ComponentController:
         for live in self._roster:
             if live.takes_components and (deployment := self._deployment(live.name)) is not None:
                 deployment.look(now_s)
+                for name in deployment.behind():
+                    self._behind.add(name)
+                    self._settling.schedule(name)
         for name in self._rollouts.due():
             self._settling.schedule(name)
 
@@ -119,7 +129,9 @@ class ComponentController:
                 await self._deploy(component)
             case ComponentStatus.DELETING:
                 await self._delete(component)
-            case ComponentStatus.IN_SERVICE | ComponentStatus.FAILED:
+            case ComponentStatus.IN_SERVICE:
+                await self._follow(component)
+            case ComponentStatus.FAILED:
                 pass
 
     async def _deploy(self, component: ComponentRecord) -> None:
@@ -139,8 +151,21 @@ class ComponentController:
         else:
             await self._record(component, ComponentEvent.READY)
 
+    async def _follow(self, component: ComponentRecord) -> None:
+        """Have copies for what the endpoint was updated to. Those before it go on serving if that fails."""
+        if component.name not in self._behind:
+            return
+        self._behind.discard(component.name)
+        try:
+            deployment, variant = self._wanted(component, component.specifications, component.copies)
+            await deployment.become(variant)
+        except ComponentFailed as failure:
+            text = "the copies of inference component %s stay as they were before the update of their endpoint: %s"
+            log.error(text, component.name, failure, extra=about(endpoint=component.endpoint_name))
+
     async def _delete(self, component: ComponentRecord) -> None:
         self._rollouts.forget(component.name)
+        self._behind.discard(component.name)
         deployment = self._deployment(component.endpoint_name)
         for generation in range(2) if deployment is not None else ():
             variant = copies_name(component.name, generation)

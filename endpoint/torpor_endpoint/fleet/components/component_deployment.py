@@ -56,6 +56,7 @@ class ComponentDeployment:
         self._places: dict[str, CopyPlaces] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._fresh: set[ComponentPool] = set()  # that do not serve yet
+        self._said: dict[str, tuple[object, ...]] = {}  # by component, what `behind` has said it for
         self._closed = False
 
     @property
@@ -157,6 +158,18 @@ class ComponentDeployment:
                 if isinstance(pool, ComponentPool):
                     self._begin(pool.move(move.copy.number, move.to), pool)
 
+    def behind(self) -> list[str]:
+        """The components whose copies have of their instances' variant what it had before an update of the endpoint,
+        such as the instance type. Each update is said once."""
+        found = []
+        for name, pool in self.live.components.items():
+            capacity = self.live.production.get(pool.variant.copies.placed_on) if pool.variant.copies else None
+            given = () if capacity is None else _given(capacity.variant)
+            if given and given != _given(pool.variant) and given != self._said.get(name):
+                self._said[name] = given
+                found.append(name)
+        return found
+
     def _places_on(self, variant: str) -> CopyPlaces:
         if variant not in self._places:
             self._places[variant] = CopyPlaces(self.live, variant, partial(self._resized, variant), strict=self._strict)
@@ -198,6 +211,11 @@ class ComponentDeployment:
         task = asyncio.create_task(_told(work, pool))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+
+
+def _given(variant: Variant) -> tuple[object, ...]:
+    """What copies have of the variant that they are on (see `copies_variant`)."""
+    return variant.instance_type, variant.capture, variant.asynchronous, variant.deployed_by
 
 
 async def _told(work: Coroutine[Any, Any, object], pool: InstancePool) -> None:

@@ -25,6 +25,7 @@ from torpor_endpoint.core.async_inference.attempts import (
     is_final,
 )
 from torpor_endpoint.core.async_inference.requests import KeptRequest
+from torpor_endpoint.core.components.component_variants import component_of
 from torpor_endpoint.core.placement import in_turn
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.pool import VariantPool
@@ -94,12 +95,14 @@ class LineSending:
 
     def pool(self) -> tuple[ServedEndpoint, VariantPool] | None:
         """The variant's instances; those of another variant if an update has removed it. The requests of an inference
-        component wait for that component alone."""
+        component wait for that component alone, whichever of its generations is current."""
         live = self._desk.roster.get(self._endpoint)
         if live is None or not live.production:
             return None
         pool = self._in_shift(live) or live.pools.get(self._variant)
-        if pool is None and not live.takes_components:
+        if pool is None and live.takes_components:
+            pool = live.components.get(component_of(self._variant) or "")
+        elif pool is None:
             pool = next(iter(live.production.values()))
         return None if pool is None or pool.closed else (live, pool)
 

@@ -299,6 +299,11 @@ RESCALE_RULES: Rules[tuple[Variant, Wire]] = (
         lambda pair: pair[0].serverless is None and "ServerlessUpdateConfig" in pair[1],
         'Production variant "{variant}" is not serverless and has no ServerlessUpdateConfig.',
     ),
+    (
+        lambda pair: pair[0].for_components and pair[0].managed and "DesiredInstanceCount" in pair[1],
+        'Production variant "{variant}" takes no DesiredInstanceCount: with ManagedInstanceScaling its instances '
+        "follow the copies of its inference components.",
+    ),
 )
 
 

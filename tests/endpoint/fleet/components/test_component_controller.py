@@ -15,6 +15,7 @@ from torpor_endpoint.core.components.component_records import (
     ComponentSpecification,
     ComponentStatus,
     CopyResources,
+    PlacementStrategy,
 )
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.components.component_controller import ComponentController, served_variants
@@ -83,6 +84,17 @@ class Shop:
         self.store.replace_component(replace(record, **members), expected_status=record.status)  # type: ignore[arg-type]
         self.components.changed("one")
 
+    @property
+    def endpoint(self) -> EndpointRecord:
+        found = self.store.endpoint("shop")
+        assert found is not None
+        return found
+
+    def update_endpoint(self, variant: Variant) -> None:
+        updated = replace(self.endpoint, status=EndpointStatus.UPDATING, pending_variants=(variant,))
+        self.store.replace_endpoint(updated, expected_status=self.endpoint.status)
+        self.controller.changed("shop")
+
     def delete_endpoint(self) -> None:
         record = self.store.endpoint("shop")
         assert record is not None
@@ -90,7 +102,12 @@ class Shop:
         self.controller.changed("shop")
 
 
-def told(component: ComponentRecord, story: Callable[[Shop], Awaitable[None]], left: tuple[Slot, ...] = ()) -> None:
+def told(
+    component: ComponentRecord,
+    story: Callable[[Shop], Awaitable[None]],
+    left: tuple[Slot, ...] = (),
+    others: tuple[ComponentRecord, ...] = (),
+) -> None:
     async def whole() -> None:
         with FakeHost() as host:
             for slot in left:
@@ -98,6 +115,8 @@ def told(component: ComponentRecord, story: Callable[[Shop], Awaitable[None]], l
                 host.left.add(slot)
             database = SqliteFile(":memory:", RECORDS)
             shop = Shop(host, database, component)
+            for other in others:
+                shop.store.add_component(other)
             await shop.controller.start()
             await shop.components.start()
             await story(shop)
@@ -186,3 +205,63 @@ def test_an_endpoint_that_is_deleted_ends_all_copies_also_those_that_are_to_serv
         await reached(lambda: shop.record is None)
 
     told(ONE, story)
+
+
+def test_copies_follow_an_update_of_their_endpoint_to_another_instance_type() -> None:
+    larger = replace(CAPACITY, instance_type="ml.m5.xlarge")
+
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.ready == 2)
+        before = set(shop.host.living)
+        shop.update_endpoint(larger)
+        live = shop.roster.get("shop")
+        assert live is not None
+        await reached(lambda: live.production["v"].variant.instance_type == "ml.m5.xlarge")
+        assert shop.ready == 2
+        shop.components.look(1.0)
+        await reached(lambda: live.components["one"].variant.instance_type == "ml.m5.xlarge")
+        await reached(lambda: len(shop.host.living) == 2)
+        assert shop.ready == 2
+        assert before.isdisjoint(shop.host.living)
+        shop.components.look(2.0)
+        assert (shop.components.under_way(), shop.status) == (None, ComponentStatus.IN_SERVICE)
+
+    told(ONE, story)
+
+
+def test_every_size_that_instances_come_to_is_recorded_however_soon_they_follow() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.ready == 2)
+        for size in (2, 3, 2, 3, 4):
+            shop.controller.resized("shop", "v", size)
+        await reached(lambda: shop.endpoint.status is EndpointStatus.UPDATING)
+        shop.controller.resized("shop", "v", 5)
+        await reached(lambda: shop.endpoint.status is EndpointStatus.IN_SERVICE and shop.controller.under_way() is None)
+        assert shop.endpoint.variants[0].instance_count == 5
+
+    told(ONE, story)
+
+
+@pytest.mark.parametrize("status", [ComponentStatus.DELETING, ComponentStatus.FAILED])
+def test_a_restart_keeps_no_copy_of_a_component_that_is_deleted_or_failed(status: ComponentStatus) -> None:
+    database = SqliteFile(":memory:", RECORDS)
+    store = Store(database, time.time)
+    store.add_endpoint(SHOP)
+    store.add_component(replace(ONE, status=status))
+    assert served_variants(store) == {("shop", "v")}
+    database.close()
+
+
+def test_a_restart_places_the_largest_copies_first() -> None:
+    small = replace(SPECIFICATION, resources=CopyResources(2000), strategy=PlacementStrategy.BINPACK)
+
+    large = replace(SPECIFICATION, resources=CopyResources(4500), strategy=PlacementStrategy.BINPACK)
+    others = tuple(replace(ONE, name=name, specifications=(small,), copies=1) for name in ("a", "b"))
+    all_of_them = {"one": 2, "a": 1, "b": 1}
+
+    async def story(shop: Shop) -> None:
+        live = shop.roster.get("shop")
+        assert live is not None
+        await reached(lambda: {name: len(pool.ready) for name, pool in live.components.items()} == all_of_them)
+
+    told(replace(ONE, specifications=(large,)), story, others=others)

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.services.helpers.async_scene import Scene, played
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingMachine
 from tests.helpers.waiting import reached
 from torpor_account.metrics import metrics
 from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncState
+from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 
 
@@ -267,3 +270,20 @@ def test_what_waited_goes_on_after_a_restart(tmp_path: Path) -> None:
     played(tmp_path, first)
     (tmp_path / "s3").rename(tmp_path / "old")
     played(tmp_path, second)
+
+
+def test_what_waits_for_the_old_copies_of_a_component_goes_to_the_new_ones_after_an_update(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        named, launched = "component.one.2", scene.pool.variant
+        scene.pool.become(replace(launched, name=named, copies=CopyNeeds("one", "v", 128)))
+        capacity = PoolOnFakeHost(scene.stage.host).pool
+        capacity.become(Variant("v", "", (), instance_type="ml.m5.large", instance_count=1))
+        scene.live.serve({"v": capacity, named: scene.pool})
+        elsewhere = await scene.ask(b"for another one", variant="component.two")
+        numbers = await scene.ask(b"1", b"2", variant="component.one")
+        await scene.ended(*numbers)
+        assert scene.instances.sent == [b"1", b"2"]
+        assert scene.kept(*elsewhere).ended_s is None
+        scene.pool.become(launched)
+
+    played(tmp_path, story)

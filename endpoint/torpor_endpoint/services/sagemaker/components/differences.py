@@ -16,6 +16,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "UpdateInferenceComponent": "Specification replaces the former one as a whole. DeploymentConfig needs a Specification. A component that is Failed can only be deleted.",
     "UpdateInferenceComponentRuntimeConfig": "A component that is Failed can only be deleted. Adapters have no copies of their own.",
     "DeleteInferenceComponent": "A base is refused while it has adapters, with a text of Torpor's own. DeleteEndpoint leaves components behind, as on AWS: they are Failed, have no copies any more, and can be deleted.",
+    "UpdateEndpointWeightsAndCapacities": "Refuses the DesiredInstanceCount of a variant with ManagedInstanceScaling that is for inference components: its instances follow their copies.",
     "DescribeInferenceComponent": "PlacementStatus is shown where the variant has InstancePools.",
 }
 

@@ -240,3 +240,13 @@ def test_an_endpoint_without_a_model_is_described_with_its_pools() -> None:
         {"InstanceType": "ml.m5.xlarge", "CurrentInstanceCount": 0},
     ]
     plane.close()
+
+
+def test_the_instances_that_follow_copies_take_no_number(plane: ComponentsPlane) -> None:
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 3}
+    plane.endpoint("managed", capacity(ManagedInstanceScaling=scaling))
+    wanted = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}]
+    operation = "UpdateEndpointWeightsAndCapacities"
+    said = plane.refusal(operation, EndpointName="managed", DesiredWeightsAndCapacities=wanted)[2]
+    assert "takes no DesiredInstanceCount" in said
+    plane(operation, EndpointName="ep", DesiredWeightsAndCapacities=wanted)
