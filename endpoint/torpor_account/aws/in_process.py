@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
+from botocore.loaders import Loader
 
 from torpor_account.aws.service import Service
 from torpor_account.aws.wire.asgi import Message
@@ -24,8 +25,9 @@ def client(service: Service[Any], *, region: str = "us-east-1", protocol: str | 
     session = botocore.session.Session()
     session.set_credentials("testing", "testing")
     if protocol is not None:
-        model = session.get_component("data_loader").load_service_model(service.name, "service-2")
-        model["metadata"].update(protocol=protocol, protocols=[protocol])
+        own = Loader()  # its models are changed: no other session may have them
+        own.load_service_model(service.name, "service-2")["metadata"].update(protocol=protocol, protocols=[protocol])
+        session.register_component("data_loader", own)
     config = Config(retries={"total_max_attempts": 1})
     made = session.create_client(service.name, region, endpoint_url=NOWHERE, config=config)
     # botocore uses the handler's return value as the answer, and sends nothing.

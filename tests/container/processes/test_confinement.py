@@ -5,6 +5,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,13 @@ def failing(error: Exception) -> tuple[ServedModel[Any], list["weakref.ref[Predi
         def encode(self, prediction: Any, kind: str) -> bytes:
             raise error
 
-    model = ServedModel[Any]("any", None, lambda call: np.zeros((1, 1)), predict, Answers(**vars(TOOLKIT)))
+    model = ServedModel[Any](
+        "any",
+        None,
+        lambda call: np.zeros((1, 1)),
+        predict,
+        Answers(**{one.name: getattr(TOOLKIT, one.name) for one in fields(TOOLKIT)}),
+    )
     return model, held
 
 

@@ -17,7 +17,7 @@ from torpor_endpoint.runtime.errors import ErrorPlace, RuntimeFault, Situation, 
 
 PLACE = ErrorPlace("houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {"variant": "A", "variants": "B", "detail": "it is so", "limit": 6, "held": 7, "status": 418}
-FIELDS |= {"following": "predict", "size": 9}
+FIELDS |= {"following": "predict", "size": 9, "component": "houston"}
 PAGES = {"a page": reply(502, body=b"<html>bad gateway</html>"), "nothing": reply(500, body=b"")}
 
 

@@ -22,6 +22,8 @@ OPENAT2 = 437
 """The number is the same on every architecture."""
 IN_ROOT, BENEATH, NO_LINKS, NO_MAGIC_LINKS = 0x10, 0x08, 0x04, 0x02
 """RESOLVE_IN_ROOT, BENEATH, NO_SYMLINKS and NO_MAGICLINKS."""
+TRIES = 1000
+"""A rename or a mount anywhere on the machine may end openat2(2) with EAGAIN: "The caller may choose to retry"."""
 OWN_DESCRIPTOR = rb"(?:/proc/(?:self|thread-self|%d)/fd|/dev/fd)/([0-9]{1,9})"
 """The path of a descriptor: libraries use it for files that they have open."""
 
@@ -148,6 +150,9 @@ def _open_in(folder: int, path: bytes, flags: int, resolved: int) -> int:
     """A descriptor of what lies at a path in a folder (openat2(2)). Magic links, as /proc has, are not followed."""
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC | flags, 0, resolved | NO_MAGIC_LINKS)
     given = ctypes.create_string_buffer(how, len(how))
+    for _ in range(TRIES - 1):
+        with suppress(BlockingIOError):
+            return syscall(OPENAT2, ctypes.c_int(folder), path, given, ctypes.c_size_t(len(how)))
     return syscall(OPENAT2, ctypes.c_int(folder), path, given, ctypes.c_size_t(len(how)))
 
 
