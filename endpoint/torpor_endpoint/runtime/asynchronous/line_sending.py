@@ -107,8 +107,10 @@ class LineSending:
         return None if pool is None or pool.closed else (live, pool)
 
     def _in_shift(self, live: ServedEndpoint) -> VariantPool | None:
-        """The fleet for the next request, during a rollout: also few requests are divided by the shares."""
-        parts = live.fleets_of(self._variant)
+        """The fleet for the next request, during a rollout: also few requests are divided by the shares. A fleet that
+        is empty until somebody scales it, which waits for the end of the rollout, leaves its share to the other one."""
+        every = live.fleets_of(self._variant)
+        parts = [(pool, part) for pool, part in every if part and (pool.size or _wakes(pool))] or every
         return in_turn(parts, self._sent) if parts else None
 
     @property
@@ -163,7 +165,7 @@ class LineSending:
 
     async def _until_ready(self, pool: VariantPool) -> None:
         """A variant that sleeps by itself wakes. One whose size somebody sets, such as a scaling policy, does not."""
-        if not pool.size and not pool.closed and size_range(pool.variant, pool.settings.concurrency) is not None:
+        if not pool.size and not pool.closed and _wakes(pool):
             pool.wake()
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_S):
@@ -221,6 +223,11 @@ class LineSending:
                 await desk.queue.uncount(one.number, one.attempts)
         line.back(one, desk.site.steady() + rest_s)
         self._go_on()
+
+
+def _wakes(pool: VariantPool) -> bool:
+    """Whether the pool starts an instance by itself where a request needs one."""
+    return size_range(pool.variant, pool.settings.concurrency) is not None
 
 
 def _room(pool: VariantPool) -> int:

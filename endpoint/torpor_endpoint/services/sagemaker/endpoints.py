@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_account.aws.calls import Call
-from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
+from torpor_endpoint.core.lifecycle import EndpointEvent, after, may
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
@@ -149,7 +149,7 @@ def _deployed_by(config_name: str, variants: tuple[Variant, ...]) -> tuple[Varia
 
 def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> None:
     """Store the endpoint with its next status. Raises ResourceInUse if another call has changed it meanwhile."""
-    moved = replace(endpoint, status=move(endpoint.status, event))
+    moved = after(endpoint, event)
     if not control.store.replace_endpoint(moved, expected_status=endpoint.status):
         raise errors.IN_PROGRESS(arn=endpoint.arn)
     control.changed(endpoint.name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.services.helpers.async_scene import Scene, played
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingMachine
@@ -16,6 +17,7 @@ from torpor_account.metrics import metrics
 from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
+from torpor_endpoint.in_service.served_endpoints import TrafficShift
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 
 
@@ -45,6 +47,18 @@ def test_the_lines_of_removed_variants_share_the_room_of_their_successor(tmp_pat
         scene.instances.gate.set()
         await scene.ended(*range(1, 7))
         assert scene.instances.most == 1
+
+    played(tmp_path, story)
+
+
+def test_during_a_rollout_a_fleet_that_nobody_scales_leaves_its_requests_to_the_other(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        with FakeHost() as host:
+            empty = PoolOnFakeHost(host).pool
+            empty.become(scene.pool.variant)
+            scene.live.serve({"v": empty}, TrafficShift({"v": scene.pool}, {"v": 0.1}))
+            await scene.ended(*await scene.ask(b"0", b"1", b"2"))
+            assert scene.instances.sent == [b"0", b"1", b"2"]
 
     played(tmp_path, story)
 

@@ -152,3 +152,15 @@ def test_an_endpoint_in_a_rollout_is_neither_deleted_nor_updated(updating: InMem
         assert updating.refusal(operation, EndpointName="ep", **more)[2].startswith(
             "Cannot update in-progress endpoint"
         )
+
+
+def test_a_deletion_between_two_configurations_ends_the_deployment(updating: InMemoryControlPlane) -> None:
+    before = stored(updating)
+    rollout = Rollout(POLICY, RolloutPhase.STUCK, (FleetSizes("AllTraffic", 4, 4),), 1, 1, started_s=1200)
+    stuck = replace(before, status=EndpointStatus.UPDATE_ROLLBACK_FAILED, rollout=rollout)
+    assert updating.store.replace_endpoint(stuck, expected_status=before.status)
+    assert updating.describe()["PendingDeploymentSummary"] is not None
+    updating("DeleteEndpoint", EndpointName="ep")
+    answer = updating.describe()
+    assert answer["PendingDeploymentSummary"] is None
+    assert [one["Status"] for one in answer["ProductionVariants"][0][PLACE]] == ["Deleting"]
