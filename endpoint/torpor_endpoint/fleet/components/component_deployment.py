@@ -125,14 +125,14 @@ class ComponentDeployment:
         """Want so many old and new copies, and give the new ones this share of the requests. Raises ComponentFailed."""
         pools = dict(self.live.pools)
         for variant, size, weight in ((blue, old, 1.0 - share), (green, new, share)):
-            pool = pools[variant.name] = self._pool_for(variant)
+            pool = pools[variant.name] = self._succeeding(variant)
             pool.become(replace(variant, instance_count=size, instances_min=None, instances_max=None, weight=weight))
             pool.scale(size, "its inference component is updated")
         self._serve(pools)
 
     async def one_generation(self, variant: Variant, other: str) -> None:
         """Serve by the copies of this variant alone, and end those of the other one."""
-        pool = self._pool_for(variant)
+        pool = self._succeeding(variant)
         pool.become(variant)
         self._serve({**self.live.pools, variant.name: pool})
         await self.drop(other, "it was replaced by an update")
@@ -190,6 +190,14 @@ class ComponentDeployment:
             return ComponentPool(self.live.name, variant, self._factory, numbers, places)
         except BadSetting as error:
             raise ComponentFailed(BAD_SETTING.format(component=copies.component, error=error)) from error
+
+    def _succeeding(self, variant: Variant) -> ComponentPool:
+        """As `_pool_for`, for a pool that serves at once: those present end if the endpoint was updated meanwhile, so
+        that they cannot serve this variant. Raises ComponentFailed."""
+        present, pool = self.live.pools.get(variant.name), self._pool_for(variant)
+        if present is not None and present is not pool:
+            self._dismiss(present, "its endpoint was updated")
+        return pool
 
     def _serve(self, pools: dict[str, InstancePool]) -> None:
         self._factory.updating()

@@ -250,3 +250,24 @@ def test_after_a_restart_it_goes_on_or_back_and_ends_in_new_or_old(after_s: int,
 
     with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
         runner.run(whole())
+
+
+def test_an_update_of_the_endpoint_meanwhile_leaves_no_copy_behind() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.passes(5)
+        shop.update()
+        await shop.passes(10)
+        assert shop.phase is RolloutPhase.BAKING
+        larger = replace(CAPACITY, instance_type="ml.m5.xlarge")
+        endpoint = shop.store.endpoint("shop")
+        assert endpoint is not None
+        updating = replace(endpoint, status=EndpointStatus.UPDATING, pending_variants=(larger,))
+        assert shop.store.replace_endpoint(updating, expected_status=endpoint.status)
+        shop.controller.changed("shop")
+        await shop.settled()
+        await shop.passes(60)
+        assert shop.record.specifications == (NEW,)
+        assert shop.ready == {"component.one.2": 4}
+        assert len(shop.host.living) == 4
+
+    told(story)
