@@ -24,8 +24,13 @@ VOTING = frozenset({"multi:softmax", "binary:hinge"})
 
 def joined(format: Format, paths: Sequence[Path]) -> Format:
     """The same format, with a load that reads all of these files. It has no mapped form."""
-    load = partial(_load, tuple(paths))
-    return replace(format, load=load, mapped=None, step=lambda path: max(map(format.step, paths)))
+    return replace(
+        format,
+        load=partial(_load, tuple(paths)),
+        mapped=None,
+        step=lambda path: max(map(format.step, paths)),
+        is_sound=lambda path: all(map(format.is_sound, paths)),
+    )
 
 
 def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:

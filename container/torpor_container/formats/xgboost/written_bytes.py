@@ -17,8 +17,8 @@ import numpy as np
 from torpor_container.formats.xgboost.flat_serving import TRANSFORMS
 
 COLUMNS_MAX, GROUPS_MAX, ROUND_MAX = 1_000_000, 1000, 1000
-TEXTS_MAX = 100_000
-_WHOLE = re.compile(rb"\d{1,7}")
+TEXTS_MAX, PARAMETERS_MAX = 100_000, 1000
+_WHOLE = re.compile(rb"0|[1-9]\d{0,6}")
 _NUMBER = rb"-?\d{1,20}(?:\.\d{1,20})?(?:E-?\d{1,3})?"
 _BASE = re.compile(rb"%b|\[%b(?:,%b)*\]" % (_NUMBER, _NUMBER, _NUMBER))
 _VALUE = re.compile(rb"[-+.,\[\]\w]{0,64}", re.ASCII)
@@ -96,7 +96,7 @@ class _Reading:
 
     def is_sound(self) -> bool:
         self._take(BEGINNING + b"{" + _key("attributes"))
-        self._texts()
+        attributes = self._texts()
         self._take(_key("feature_names"))
         names = self._list(self._text)
         self._take(_key("feature_types"))
@@ -131,10 +131,13 @@ class _Reading:
             self._at == len(self._content)
             and len(version) == 3
             and of_trees.keys() <= {b"num_trees", b"num_parallel_tree", b"size_leaf_vector"}
+            and _whole(of_trees, b"size_leaf_vector", 1) <= 1
             and 1 <= parallel <= ROUND_MAX
             and groups <= GROUPS_MAX
             and 0 <= min(groups_of_trees) <= max(groups_of_trees) < groups
+            and count % (groups * parallel) == 0
             and rounds == list(range(0, count + 1, groups * parallel))
+            and _whole(attributes, b"best_iteration", 0) < len(rounds) - 1
             and _is_of_learner(learner, columns, groups)
             and len(names) in (0, columns)
             and len(types) in (0, columns)
@@ -168,14 +171,20 @@ class _Reading:
         return text
 
     def _texts(self) -> Texts:
-        """An object whose values are texts."""
+        """An object whose values are texts. Its names stand in order, as XGBoost writes them: of two that are the same,
+        it would take the first."""
         self._take(b"{")
         found: dict[bytes, bytes] = {}
-        while self._content[self._at] != ord("}"):
+        last = b""
+        for _ in range(PARAMETERS_MAX):
+            if self._content[self._at] == ord("}"):
+                self._at += 1
+                return found
             name = self._bare_text()
-            found[name] = self._text()
-        self._at += 1
-        return found
+            if name <= last:
+                raise _Otherwise
+            found[name], last = self._text(), name
+        raise _Otherwise
 
     def _integer(self) -> int:
         """An integer with its mark."""
@@ -191,16 +200,17 @@ class _Reading:
         return [one() for _ in range(count)]
 
     def _objective(self, classes: int) -> None:
-        """Its name, and its parameters: an object of texts each."""
+        """Its name, and at most one object of parameters."""
         self._take(b"{" + _key("name"))
         if self._text().decode() not in TRANSFORMS:
             raise _Otherwise
-        while self._content[self._at] != ord("}"):
-            self._bare_text()
-            given = self._texts()
+        if self._content[self._at] != ord("}"):
+            name, given = self._bare_text(), self._texts()
             if not all(map(_VALUE.fullmatch, given.values())) or _whole(given, b"num_class", classes) != classes:
                 raise _Otherwise
-        self._at += 1
+            if name <= b"name":
+                raise _Otherwise
+        self._take(b"}")
 
     # -- trees ---------------------------------------------------------------------------------------------------------
     def _columns_ahead(self) -> int:
@@ -277,6 +287,7 @@ class _Trees:
         is_child = place > 0
         return bool(
             len(children) == np.count_nonzero(is_child)
+            and np.all(parents[is_child] >= 0)
             and np.array_equal(parents[is_child], arrays["parents"][is_child])
             and np.all(arrays["parents"][~is_child] == NO_PARENT)
             and np.all(arrays["default_left"] <= 1)

@@ -63,6 +63,15 @@ def test_probabilities_of_each_class_are_averaged(tmp_path: Path) -> None:
     assert np.array(answer(tmp_path)) == pytest.approx(expected, abs=1e-7)
 
 
+def test_an_ensemble_needs_a_trial_if_one_of_its_files_does(tmp_path: Path) -> None:
+    place(tmp_path, {name: booster(number) for number, name in enumerate(NAMES[0])})
+    known, path = detect(tmp_path)
+    assert known.is_sound(path)
+    with (tmp_path / NAMES[0][1]).open("ab") as last:
+        last.write(b" ")
+    assert not known.is_sound(path)
+
+
 @pytest.mark.parametrize(("objective", "more"), [("multi:softmax", {"num_class": 3}), ("binary:hinge", {})])
 def test_classes_vote(tmp_path: Path, objective: str, more: dict[str, Any]) -> None:
     folds = [booster(number, objective=objective, **more) for number in range(3)]

@@ -76,6 +76,74 @@ def test_a_tree_that_is_not_sound_is_to_be_tried(what: str) -> None:
     assert not is_sound(bytes(broken))
 
 
+def told(name: str, value: str) -> bytes:
+    """One parameter, as it stands in a file."""
+    return b"L%b%bSL%b%b" % (len(name).to_bytes(8, "big"), name.encode(), len(value).to_bytes(8, "big"), value.encode())
+
+
+TWICE = {
+    "num_class": ("learner_model_param", "100000000"),
+    "num_target": ("learner_model_param", "100000000"),
+    "num_feature": ("learner_model_param", "1"),
+    "base_score": ("learner_model_param", "[" * 100_000),
+    "num_parallel_tree": ("gbtree_model_param", "1000000"),
+    "scale_pos_weight": ("reg_loss_param", "2"),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_parameter_that_stands_twice_is_to_be_tried(name: str) -> None:
+    """XGBoost takes the first of them, and so ended its process or took gigabytes."""
+    within, value = TWICE[name]
+    content = saved()
+    at = content.index(within.encode() + b"{") + len(within) + 1
+    assert not is_sound(content[:at] + told(name, value) + content[at:])
+
+
+@pytest.mark.parametrize("best", ["-1", "-5", "6", "99999999999", "two", ""])
+def test_a_best_iteration_that_is_none_is_to_be_tried(best: str) -> None:
+    """XGBoost looks up where a round ends before it knows that there is one."""
+    trained = booster("reg:squarederror").copy()
+    trained.set_attr(best_iteration="5")
+    assert is_sound(bytes(trained.save_raw("ubj")))
+    trained.set_attr(best_iteration=best)
+    assert not is_sound(bytes(trained.save_raw("ubj")))
+
+
+def test_very_many_attributes_are_to_be_tried() -> None:
+    trained = booster("reg:squarederror", seed=1).copy()
+    trained.set_attr(**{f"attribute {number}": "" for number in range(2000)})
+    assert not is_sound(bytes(trained.save_raw("ubj")))
+
+
+def test_a_child_of_two_parents_is_to_be_tried_though_another_node_says_that_it_has_none() -> None:
+    """XGBoost ended its process by such a tree: every node but the root was both children of the one before it."""
+    broken = bytearray(saved(rounds=1, max_depth=1))
+    for name, nodes in (
+        ("left_children", (1, -1, -1)),
+        ("right_children", (1, -1, -1)),
+        ("parents", (2**31 - 1, 0, -1)),
+    ):
+        at = array(broken, name.encode())
+        assert int.from_bytes(broken[at - 8 : at], "big") == 3
+        broken[at : at + 12] = b"".join(node.to_bytes(4, "big", signed=True) for node in nodes)
+    assert not is_sound(bytes(broken))
+
+
+def test_trees_behind_the_last_boosting_round_are_to_be_tried() -> None:
+    content = saved(rounds=3, num_parallel_tree=2, subsample=0.5)
+    begin = content.index(b"iteration_indptr[#L") + len(b"iteration_indptr[#L")
+    end = content.index(b"L" + (9).to_bytes(8, "big") + b"tree_info", begin)
+
+    def by(parallel: int, rounds: range) -> bytes:
+        begins = len(rounds).to_bytes(8, "big") + b"".join(b"i%c" % place for place in rounds)
+        changed = content[:begin] + begins + content[end:]
+        return changed.replace(told("num_parallel_tree", "2"), told("num_parallel_tree", str(parallel)))
+
+    assert is_sound(by(2, range(0, 7, 2)))
+    assert not is_sound(by(4, range(0, 7, 4)))
+
+
 MUTATED = """
 import numpy as np
 import xgboost
