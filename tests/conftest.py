@@ -23,7 +23,7 @@ from torpor_container.processes.zygote_client import ZygoteClient
 
 __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
 
-settings.register_profile("shared", deadline=None, max_examples=30)
+settings.register_profile("shared", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("shared")
 gc.disable()

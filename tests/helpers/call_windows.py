@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 import pytest
@@ -61,13 +62,15 @@ class CallWindows:
         finally:
             os.kill(self.pid, signal.SIGCONT)
 
-    def check(self, bound: Calls, requests: int, send: Callable[[], None]) -> None:
+    def check(self, bound: Calls, requests: int, send: Callable[[], None], within_s: float = 0.0) -> None:
         """Fails if no window has so few calls. One window is enough: chores of the process fall into some, and on a
-        busy machine an answer comes in pieces. A call that each request makes more shows in all of them."""
-        found = []
-        for _ in range(WINDOWS):
+        busy machine an answer comes in pieces. A call that each request makes more shows in all of them. Until
+        `within_s` is over, more windows are looked at: a model may get its faster form late."""
+        found: list[Calls] = []
+        until_s = monotonic() + within_s
+        while len(found) < WINDOWS or monotonic() < until_s:
             calls = self.of(requests, send)
             if calls.all <= bound.all and calls.python <= bound.python:
                 return
             found.append(calls)
-        pytest.fail(f"of {WINDOWS} windows, the least has {min(found)} for each request, and {bound} are allowed")
+        pytest.fail(f"of {len(found)} windows, the least has {min(found)} for each request, and {bound} are allowed")

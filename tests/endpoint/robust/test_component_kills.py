@@ -121,6 +121,7 @@ def survive(folder: Path, seed: int, plan: list[tuple[str, str]]) -> None:
         assert soon(lambda: not zygotes(live), 60)
 
 
+@pytest.mark.thorough
 def test_changes_of_a_component_end_in_new_or_old_whoever_is_killed(tmp_path: Path) -> None:
     survive(tmp_path, seed=1, plan=[("batches", "instance"), ("model", "control")])
 

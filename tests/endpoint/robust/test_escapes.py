@@ -96,8 +96,8 @@ class Attacked:
         )
 
 
-USERS = ("root", "an ordinary user, whole boxes")
-LATER = ("an ordinary user", "root, whole boxes")
+USERS = ("root",)
+LATER = ("an ordinary user, whole boxes", "an ordinary user", "root, whole boxes")
 
 
 @pytest.fixture(

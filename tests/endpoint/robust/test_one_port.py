@@ -121,6 +121,7 @@ def test_a_router_whose_worker_alone_is_killed_routes_again(live: LiveEndpoint) 
         assert len(found) == 1
 
 
+@pytest.mark.thorough
 def test_calls_spread_evenly_and_the_ledger_and_the_metrics_have_those_of_all_processes(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path / "data", "--routers=2") as live:
         put(live.folder("shop"), {"models/7.tar": constant(7.0)})

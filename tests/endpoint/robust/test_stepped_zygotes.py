@@ -68,6 +68,7 @@ def answer(live: LiveEndpoint, name: str, model: str) -> Any:
     return pytest.approx(number_of(live.invoke(name, ROW, TargetModel=model)), rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_an_endpoint_starts_with_what_its_models_needed_and_serves_what_needs_more(own: LiveEndpoint) -> None:
     pipeline, expected = wrapped()
     boosters = {"a.tar.gz": packed({"model.json": booster()}), "b.tar.gz": packed({"model.json": booster(2.0)})}

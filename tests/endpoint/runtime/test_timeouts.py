@@ -76,8 +76,9 @@ def test_a_load_that_outlasts_its_caller_continues_and_the_next_call_joins_it(
     assert code_and_status(early) == ("ModelNotReadyException", 429)
     assert "still downloading or loading after 0.5 s" in early["Error"]["Message"]
     with ThreadPoolExecutor() as pool:
-        joining = pool.submit(live.invoke, brief, ROW, TargetModel="patient.tar.gz")
-        pipe.write_text("loaded once")
+        with pipe.open("w") as loading:  # once the load reads it
+            joining = pool.submit(live.invoke, brief, ROW, TargetModel="patient.tar.gz")
+            loading.write("loaded once")
         answer = joining.result()
     assert answer["Body"] == b"loaded once"
     assert "download" not in steps_of(answer)  # the first call's load, not one of its own

@@ -22,6 +22,7 @@ BOOSTER, NETWORK = b"a.json", b"a.onnx"
 HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: %s\r\n"
 SIZES = {"rows": COLUMNS, "said": 1}
 TOGETHER_MAX = 32
+SETTLED_S = 30.0
 ONE = {BOOSTER: Calls(131, 68), NETWORK: Calls(111, 55)}
 """What was counted, as are the others. Raise one only with the reason in the changelog."""
 TOGETHER = {BOOSTER: Calls(94, 42), NETWORK: Calls(105, 47)}
@@ -99,7 +100,7 @@ def test_one_warm_request(counted: tuple[Asking, CallWindows], model: bytes) -> 
         asking.ask(model, 1)
         asking.receive(1)
 
-    windows.check(ONE[model], 1, call)
+    windows.check(ONE[model], 1, call, SETTLED_S)
 
 
 @pytest.mark.parametrize("model", [BOOSTER, NETWORK])
@@ -110,4 +111,4 @@ def test_requests_that_are_there_at_once(counted: tuple[Asking, CallWindows], mo
         asking.ask(model, TOGETHER_MAX)
         asking.receive(TOGETHER_MAX)
 
-    windows.check(TOGETHER[model], TOGETHER_MAX, call)
+    windows.check(TOGETHER[model], TOGETHER_MAX, call, SETTLED_S)
