@@ -76,7 +76,9 @@ def kill_worker(live: LiveEndpoint) -> None:
     assert gone(worker)
 
 
-@pytest.mark.parametrize("restart", [stop, kill_both, kill_arbiter, kill_worker])
+@pytest.mark.parametrize(
+    "restart", [pytest.param(stop, marks=pytest.mark.thorough), kill_both, kill_arbiter, kill_worker]
+)
 def test_a_restart_brings_everything_back(
     shop: LiveEndpoint, mark: str, restart: Callable[[LiveEndpoint], None]
 ) -> None:

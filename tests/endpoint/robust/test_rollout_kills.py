@@ -125,6 +125,7 @@ def survive(folder: Path, seed: int, plan: list[str]) -> None:
             shop.router.stop()
 
 
+@pytest.mark.thorough
 def test_rollouts_end_in_new_or_old_whoever_is_killed(tmp_path: Path) -> None:
     survive(tmp_path, seed=1, plan=["instance", "control"])
 

@@ -101,6 +101,7 @@ def served(live: LiveEndpoint, endpoint: str) -> int:
         return sum(one["requests"] for one in json.load(answer)["variants"])
 
 
+@pytest.mark.thorough
 def test_callers_of_two_routers_lose_nothing_when_one_is_killed_or_the_control_is(
     control: LiveEndpoint, routers: list[LiveRouter]
 ) -> None:

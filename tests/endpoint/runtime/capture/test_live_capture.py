@@ -328,6 +328,7 @@ def test_half_of_the_requests_are_captured_at_50_percent_the_same_half_for_a_see
     assert 8 < len(chosen[0]) < 32
 
 
+@pytest.mark.thorough
 def test_after_a_crash_only_what_was_not_yet_written_is_missing(own: LiveEndpoint) -> None:
     name = deployed(own, "Crashed", **capture())
     ask(own, name, b"written")

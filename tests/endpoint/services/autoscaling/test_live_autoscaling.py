@@ -62,6 +62,7 @@ def activities(scaling: Any) -> list[str]:
     return [activity["Description"] for activity in found]
 
 
+@pytest.mark.thorough
 def test_traffic_makes_instances_come_and_its_end_makes_them_go(live: LiveEndpoint) -> None:
     scaling = live.client("application-autoscaling")
     scaling.register_scalable_target(**OF, MinCapacity=1, MaxCapacity=2)

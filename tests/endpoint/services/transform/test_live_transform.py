@@ -259,6 +259,7 @@ def _written_ns(path: Path) -> int:
     return path.stat().st_mtime_ns
 
 
+@pytest.mark.thorough
 def test_a_killed_endpoint_goes_on_with_the_objects_that_are_not_done(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path / "data") as live:
         folder, gate = live.folder("transform"), tmp_path / "gate"
