@@ -74,6 +74,7 @@ async def ground(folder: Path, guesses: bool) -> AsyncIterator[Ground]:
     try:
         yield Ground(parent, folder, gate, read)
     finally:
+        os.close(os.open(gate, os.O_RDONLY | os.O_NONBLOCK))  # whoever still waits for a zygote to read waits no more
         await parent.close()
         os.close(read)
         os.close(write)
