@@ -101,6 +101,8 @@ class FilesInTurn:
             if session.shouldfail or session.shouldstop:
                 break
         session.items[place] = item
+        if not tests:  # what only this file would have shared with the file before it ends here
+            session._setupstate.teardown_exact(nextitem)
         return True
 
 
