@@ -34,7 +34,7 @@ from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.fleet.rollout_warming import warmed
+from torpor_endpoint.fleet.rollouts.rollout_warming import warmed
 from torpor_endpoint.host import Host
 from torpor_endpoint.host.chosen_host import chosen_host
 from torpor_endpoint.host.disks import Disks

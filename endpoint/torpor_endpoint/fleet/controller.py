@@ -9,18 +9,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_account.log_lines import about
-from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.rollout_driver import LOOK_S, AlarmsOn, RolloutDriver, Warm, left_cold, no_alarm
+from torpor_endpoint.fleet.rollouts.rollout_driver import LOOK_S, RolloutDriver, Warm, left_cold
+from torpor_endpoint.fleet.rollouts.rollout_watch import AlarmsOn, no_alarm
+from torpor_endpoint.fleet.settling import Settling
 from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.storage.store import Store
-
-RETRY_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -65,80 +64,46 @@ class Controller:
         self._epoch = epoch
         self._deleted = deleted
         self._deployments: dict[str, Deployment] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed_meanwhile: set[str] = set()
         self._sizes: dict[str, dict[str, int]] = {}  # by endpoint and variant, what is to be recorded yet
-        self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
+        self._settling = Settling(self._bring, "endpoint", lambda name: about(endpoint=name))
+        self.changed = self._settling.changed
+        self.under_way = self._settling.under_way
         leave_s = factory.timing.grace_s
         self.rollouts = RolloutDriver(epoch, self._replaced, alarms_on=alarms_on, warm=warm, pace=pace, leave_s=leave_s)
 
     async def start(self) -> None:
         """Serve every endpoint in the store, and finish what a restart interrupted."""
-        self._loop = asyncio.get_running_loop()
+        self._settling.start()
         for endpoint in await asyncio.to_thread(self._store.endpoints):
             if endpoint.status in SERVING:
                 await self._serve(endpoint)
-            self._schedule(endpoint.name)
-
-    def changed(self, name: str) -> None:
-        """Act on the record of this endpoint soon. Does nothing before `start` and after `close`."""
-        if (loop := self._loop) is not None:
-            loop.call_soon_threadsafe(self._schedule, name)
+            self._settling.schedule(endpoint.name)
 
     def resized(self, name: str, variant: str, size: int) -> None:
         """The number of a variant's instances has changed, as copies of inference components come or go: the endpoint's
         status is `Updating` until it has them. While another update is under way it is recorded after that. Called on
         the event loop."""
         self._sizes.setdefault(name, {})[variant] = size
-        self._schedule(name)
+        self._settling.schedule(name)
 
     async def watch_rollouts(self, pause: Callable[[float], Awaitable[None]]) -> None:
         """Look once a second whether an alarm or the time moves a rollout, for ever."""
         while True:
             for name in self.rollouts.due():
-                self._schedule(name)
+                self._settling.schedule(name)
             await pause(LOOK_S)
-
-    def under_way(self) -> str | None:
-        """The first endpoint that is being changed; None if there is none."""
-        return next((f"endpoint {name} is being changed" for name in self._tasks), None)
 
     async def close(self, *, detach: bool = False) -> None:
         """Stop the tasks and every instance; with `detach` the instances run on. The records stay as they are."""
-        self._loop = None
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self._settling.close()
         ends = [one.detach() if detach else one.close("the endpoint stops") for one in self._deployments.values()]
         await asyncio.gather(*ends)
 
     # -- one endpoint ----------------------------------------------------------------------------------------------
-    def _schedule(self, name: str) -> None:
-        if self._loop is None:
-            return
-        if name in self._tasks:
-            self._changed_meanwhile.add(name)
-        else:
-            self._tasks[name] = asyncio.create_task(self._settle(name), name=f"settle {name}")
-
-    async def _settle(self, name: str) -> None:
-        text = "cannot bring endpoint %s to its recorded state; retrying in %g s"
-        try:
-            with outer_edge(log, text, name, RETRY_S, fields=about(endpoint=name)) as edge:
-                await self._bring(name)
-            if edge.fault is not None:
-                asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
-        finally:
-            del self._tasks[name]
-
     async def _bring(self, name: str) -> None:
-        while True:
-            self._changed_meanwhile.discard(name)
-            endpoint = await asyncio.to_thread(self._store.endpoint, name)
-            if endpoint is not None:
-                await self._act(endpoint)
-            if name not in self._changed_meanwhile:
-                return
+        endpoint = await asyncio.to_thread(self._store.endpoint, name)
+        if endpoint is not None:
+            await self._act(endpoint)
 
     async def _act(self, endpoint: EndpointRecord) -> None:
         match endpoint.status:
@@ -163,7 +128,7 @@ class Controller:
         if sized != endpoint.variants:
             status = move(endpoint.status, EndpointEvent.UPDATE)
             updating = replace(endpoint, status=status, pending_variants=sized, rollout=None, failure_reason=None)
-            self._changed_meanwhile.add(endpoint.name)
+            self._settling.schedule(endpoint.name)
             if not await self._replaced(endpoint, updating):  # another update was quicker
                 self._sizes[endpoint.name] = sizes | self._sizes.get(endpoint.name, {})
 
@@ -190,7 +155,7 @@ class Controller:
         except DeploymentFailed as failure:
             deployment.give_up()
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
-            self._changed_meanwhile.add(endpoint.name)
+            self._settling.schedule(endpoint.name)
         else:
             await self._record(endpoint, EndpointEvent.READY)
 
@@ -210,7 +175,7 @@ class Controller:
     async def _replaced(self, was: EndpointRecord, moved: EndpointRecord) -> bool:
         replaced = await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=was.status)
         if replaced and moved.status is EndpointStatus.IN_SERVICE and moved.name in self._sizes:
-            self._schedule(moved.name)
+            self._settling.schedule(moved.name)
         return replaced
 
     async def _serve(self, endpoint: EndpointRecord) -> None:

@@ -15,7 +15,7 @@ from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.two_fleets import TwoFleets
+from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
 from torpor_endpoint.fleet.variant_change import DeploymentFailed, VariantChange, all_ready
 from torpor_endpoint.in_service.served_endpoints import same_machine
 

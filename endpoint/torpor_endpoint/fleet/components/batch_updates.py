@@ -6,11 +6,9 @@ that bakes has no task: `due` says whose wait is over, or whose alarm is on.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
-from typing import Any
 
 from torpor_account.log_lines import about
 from torpor_endpoint.core.components.component_lifecycle import ComponentEvent, component_after
@@ -18,14 +16,13 @@ from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetSizes, FleetTarget, Rollout, RolloutPhase
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
+from torpor_endpoint.fleet.rollouts.rollout_watch import AlarmsOn, RolloutWatch
 
 RESTORE_TRIES, RESTORE_PAUSE_S = 24, 5.0
 """A rollback tries for two minutes to start the old copies again."""
 
 log = logging.getLogger(__name__)
 
-AlarmsOn = Callable[[Sequence[str]], Collection[str]]
-"""Those of the CloudWatch alarms with these names that are in the state ALARM now."""
 Stored = Callable[[ComponentRecord, ComponentRecord], Awaitable[bool]]
 """Stores the component in place of what it was. False if somebody else has changed its status meanwhile."""
 
@@ -44,11 +41,9 @@ class ComponentRollouts:
     ) -> None:
         self._epoch = epoch
         self._stored = stored
-        self._alarms_on = alarms_on
         self._pace = pace
         self._leave_s = leave_s
-        self._going: dict[str, Rollout] = {}
-        self._tick = asyncio.Event()
+        self._watch = RolloutWatch(epoch, alarms_on)
 
     async def drive(
         self, component: ComponentRecord, deployment: ComponentDeployment, blue: Variant, green: Variant
@@ -58,9 +53,9 @@ class ComponentRollouts:
         while (rollout := component.rollout) is not None:
             moved = await self._moved(component, rollout, deployment, (blue, green))
             if moved == rollout:
-                self._going[component.name] = rollout
+                self._watch.going[component.name] = rollout
                 return
-            self._going[component.name] = moved
+            self._watch.going[component.name] = moved
             was, component = component, _record(component, moved)
             fields = about(endpoint=component.endpoint_name)
             text = "inference component %s: its update is at batch %d of %d (%s)"
@@ -71,19 +66,16 @@ class ComponentRollouts:
 
     def due(self) -> list[str]:
         """The components whose updates have something to do now. Those that are at work look at their time limit."""
-        self._tick.set()
-        self._tick = asyncio.Event()
-        return [name for name, rollout in self._going.items() if self._look(rollout) != rollout]
+        self._watch.tick()
+        return [name for name, rollout in self._watch.going.items() if self._watch.look(rollout) != rollout]
 
     def quiet_s(self) -> float:
         """Seconds in which no update has something to do, if no alarm goes off; 0 while an alarm is watched."""
-        if any(one.policy.alarms and one.phase is RolloutPhase.BAKING for one in self._going.values()):
-            return 0.0
-        return min((rollout.due_in_s(self._epoch()) for rollout in self._going.values()), default=inf)
+        return 0.0 if self._watch.alarmed else self._watch.quiet_s()
 
     def forget(self, name: str) -> None:
         """The component has no update any more."""
-        self._going.pop(name, None)
+        self._watch.going.pop(name, None)
 
     # -- one move ----------------------------------------------------------------------------------------------------
     async def _moved(
@@ -101,8 +93,9 @@ class ComponentRollouts:
         try:
             deployment.two_generations(*pair, target.blue, target.green, target.share.fraction)
             if rollout.phase is RolloutPhase.BAKING:
-                return self._look(rollout)
-            moved = await self._settled(rollout, _until_settled(rollout, deployment, pair, target, self._leave_s))
+                return self._watch.look(rollout)
+            until_settled = _until_settled(rollout, deployment, pair, target, self._leave_s)
+            moved = await self._watch.settled(rollout, until_settled)
         except ComponentFailed as failure:
             return rollout.failed(str(failure), self._epoch())
         if moved.phase is RolloutPhase.FINISHED:
@@ -110,27 +103,6 @@ class ComponentRollouts:
         elif moved.phase is RolloutPhase.ROLLED_BACK:
             await deployment.one_generation(pair[0], pair[1].name)
         return moved
-
-    async def _settled(self, rollout: Rollout, until_settled: Coroutine[Any, Any, None]) -> Rollout:
-        """Wait for the copies, for no longer than the update may take. Raises ComponentFailed."""
-        work = asyncio.create_task(until_settled)
-        try:
-            while not work.done():
-                tick = asyncio.create_task(self._tick.wait())
-                await asyncio.wait({work, tick}, return_when=asyncio.FIRST_COMPLETED)
-                tick.cancel()
-                late = rollout.looked((), self._epoch())
-                if not work.done() and late != rollout:
-                    return late
-            work.result()
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-        return rollout.settled(self._epoch())
-
-    def _look(self, rollout: Rollout) -> Rollout:
-        on = self._alarms_on(rollout.policy.alarms) if rollout.policy.alarms else ()
-        return rollout.looked(on, self._epoch())
 
 
 async def _until_settled(

@@ -19,12 +19,13 @@ from torpor_endpoint.core.components.component_variants import copies_name, copi
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
 from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
-from torpor_endpoint.fleet.components.batch_updates import AlarmsOn, ComponentRollouts
+from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
-from torpor_endpoint.fleet.components.settling import Settling
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.rollouts.rollout_watch import AlarmsOn, no_alarm
+from torpor_endpoint.fleet.settling import Settling
 from torpor_endpoint.storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class ComponentController:
         resized: Callable[[str, str, int], None],
         strict: bool,
         *,
-        alarms_on: AlarmsOn = lambda names: (),
+        alarms_on: AlarmsOn = no_alarm,
         pace: float = 1.0,
     ) -> None:
         self._store = store

@@ -13,8 +13,8 @@ from torpor_account.log_lines import about
 from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
 from torpor_endpoint.fleet.supervision.probe import state_of
-from torpor_endpoint.fleet.two_fleets import TwoFleets
 from torpor_endpoint.in_service.incarnation import LiveContainer
 
 AT_ONCE = 4

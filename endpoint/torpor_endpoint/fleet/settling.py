@@ -5,7 +5,7 @@ Level-triggered: a change that comes while the task runs has it look once more, 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from torpor_account.outer_edge import outer_edge
 
@@ -15,11 +15,18 @@ log = logging.getLogger(__name__)
 
 
 class Settling:
-    """`act` acts on the record of this name. Any thread may call `changed`; everything else runs on the event loop."""
+    """`act` acts on the record of this name, and `fields` gives those of its log lines. Any thread may call `changed`;
+    everything else runs on the event loop."""
 
-    def __init__(self, act: Callable[[str], Awaitable[None]], what: str) -> None:
+    def __init__(
+        self,
+        act: Callable[[str], Awaitable[None]],
+        what: str,
+        fields: Callable[[str], Mapping[str, object]] = lambda name: {},
+    ) -> None:
         self._act = act
         self._what = what
+        self._fields = fields
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed_meanwhile: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
@@ -55,7 +62,7 @@ class Settling:
     async def _settle(self, name: str) -> None:
         text = f"cannot bring {self._what} %s to its recorded state; retrying in %g s"
         try:
-            with outer_edge(log, text, name, RETRY_S) as edge:
+            with outer_edge(log, text, name, RETRY_S, fields=self._fields(name)) as edge:
                 await self._bring(name)
             if edge.fault is not None:
                 asyncio.get_running_loop().call_later(RETRY_S, self.schedule, name)

@@ -4,37 +4,28 @@ Everything that a restart must know is in the endpoint's record, before it is do
 the chore looks once a second whether an alarm is on or the time is over, and the controller then acts on the record.
 """
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from math import inf
 
 from torpor_account.log_lines import about
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.two_fleets import TwoFleets
+from torpor_endpoint.fleet.rollouts.rollout_watch import AlarmsOn, RolloutWatch, no_alarm
+from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
 from torpor_endpoint.fleet.variant_change import DeploymentFailed
 
 LOOK_S = 1.0
 
 log = logging.getLogger(__name__)
 
-AlarmsOn = Callable[[Sequence[str]], Collection[str]]
-"""Those of the CloudWatch alarms with these names that are in the state ALARM now."""
-
 Stored = Callable[[EndpointRecord, EndpointRecord], Awaitable[bool]]
 """Stores the endpoint in place of what it was. False if somebody else has changed its status meanwhile."""
 
 Warm = Callable[[TwoFleets], Awaitable[None]]
 """Has the green fleet load what the blue one holds."""
-
-
-def no_alarm(names: Sequence[str]) -> Collection[str]:
-    """There is no CloudWatch."""
-    return ()
 
 
 async def left_cold(fleets: TwoFleets) -> None:
@@ -56,22 +47,20 @@ class RolloutDriver:
     ) -> None:
         self._epoch = epoch
         self._stored = stored
-        self._alarms_on = alarms_on
         self._warm = warm
         self._pace = pace
         self._leave_s = leave_s
-        self._going: dict[str, Rollout] = {}  # by endpoint: the rollouts that go on, as their records have them
+        self._watch = RolloutWatch(epoch, alarms_on)
         self._fleets: dict[str, TwoFleets] = {}
-        self._tick = asyncio.Event()
 
     async def drive(self, endpoint: EndpointRecord, deployment: Deployment) -> None:
         """Bring the endpoint's rollout forward until it waits, or has ended."""
         while (rollout := endpoint.rollout) is not None and not rollout.ended:
             moved = await self._moved(endpoint, rollout, deployment)
             if moved == rollout:
-                self._going[endpoint.name] = rollout
+                self._watch.going[endpoint.name] = rollout
                 return
-            self._going[endpoint.name] = moved
+            self._watch.going[endpoint.name] = moved
             was, endpoint = endpoint, self._record(endpoint, moved)
             if not await self._stored(was, endpoint):
                 break
@@ -104,23 +93,21 @@ class RolloutDriver:
 
     def due(self) -> list[str]:
         """The endpoints whose rollouts have something to do now. Those that are at work look at their time limit."""
-        self._tick.set()
-        self._tick = asyncio.Event()
-        return [name for name, rollout in self._going.items() if self._look(name, rollout) != rollout]
+        self._watch.tick()
+        return [name for name, rollout in self._watch.going.items() if self._look(name, rollout) != rollout]
 
     def quiet_s(self) -> float:
         """Seconds in which no rollout has something to do, if no alarm goes off and no instance fails."""
-        now_s = self._epoch()
-        return min((rollout.due_in_s(now_s) for rollout in self._going.values()), default=inf)
+        return self._watch.quiet_s()
 
     @property
     def watched(self) -> bool:
         """Whether a rollout bakes that an alarm can end."""
-        return any(one.policy.alarms and one.phase is RolloutPhase.BAKING for one in self._going.values())
+        return self._watch.alarmed
 
     def forget(self, name: str) -> None:
         """The endpoint has no rollout any more."""
-        self._going.pop(name, None)
+        self._watch.going.pop(name, None)
         self._fleets.pop(name, None)
 
     # -- one move --------------------------------------------------------------------------------------------------
@@ -154,22 +141,10 @@ class RolloutDriver:
 
     async def _settled(self, rollout: Rollout, fleets: TwoFleets) -> Rollout:
         """Wait for the fleets, for no longer than the rollout may take."""
-        work = asyncio.create_task(self._until_settled(rollout, fleets))
         try:
-            while not work.done():
-                tick = asyncio.create_task(self._tick.wait())
-                await asyncio.wait({work, tick}, return_when=asyncio.FIRST_COMPLETED)
-                tick.cancel()
-                late = rollout.looked((), self._epoch())
-                if not work.done() and late != rollout:
-                    return late
-            work.result()
+            return await self._watch.settled(rollout, self._until_settled(rollout, fleets))
         except DeploymentFailed as failure:
             return rollout.failed(str(failure), self._epoch())
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-        return rollout.settled(self._epoch())
 
     async def _until_settled(self, rollout: Rollout, fleets: TwoFleets) -> None:
         match rollout.phase:
@@ -187,8 +162,7 @@ class RolloutDriver:
         fleets = self._fleets.get(name) if rollout.phase is RolloutPhase.BAKING else None
         if fleets is not None and (fault := fleets.fault(rollout.targets())) is not None:
             return rollout.failed(fault, self._epoch())
-        on = self._alarms_on(rollout.policy.alarms) if rollout.policy.alarms else ()
-        return rollout.looked(on, self._epoch())
+        return self._watch.look(rollout)
 
     def _record(self, endpoint: EndpointRecord, moved: Rollout) -> EndpointRecord:
         with_rollout = replace(endpoint, rollout=moved, modified_s=self._epoch())
