@@ -87,19 +87,22 @@ def zygotes(live: LiveEndpoint) -> list[int]:
     return [pid for worker in live.worker_pids() for pid in children(worker) if serving(pid)]
 
 
-def kill(live: LiveEndpoint, victim: str, dice: random.Random) -> None:
-    """End an `instance`, the `zygote`, or the `control`, which starts again."""
+def kill(live: LiveEndpoint, victim: str, dice: random.Random) -> int:
+    """End an `instance`, the `zygote`, or the `control`, which starts again. How many instances that may have ended: a
+    caller may have had a request in each of them, one after the other."""
+    instances = [pid for parent in zygotes(live) for pid in serving(parent)]
     match victim:
         case "instance":
-            instances = [pid for parent in zygotes(live) for pid in serving(parent)]
             if instances:
                 _end(dice.choice(instances))
+            return min(1, len(instances))
         case "zygote":
             for pid in zygotes(live):
                 _end(pid)
         case "control":
             live.kill()
             live.start()
+    return len(instances)
 
 
 def _end(pid: int) -> None:
