@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 2
+VERSION = 3
 """The version of this layout. The extension has the same."""
 MAGIC = b"flattree"
 

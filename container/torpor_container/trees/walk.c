@@ -17,7 +17,7 @@
 #error "the files of trees are little-endian, and are mapped as they are"
 #endif
 
-#define VERSION 2 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
+#define VERSION 3 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
 #define BLOCK_ROWS 64
 
 typedef struct {
