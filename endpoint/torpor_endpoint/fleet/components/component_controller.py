@@ -168,9 +168,9 @@ class ComponentController:
         self._rollouts.forget(component.name)
         self._behind.discard(component.name)
         deployment = self._deployment(component.endpoint_name)
-        for generation in range(2) if deployment is not None else ():
-            variant = copies_name(component.name, generation)
-            await deployment.drop(variant, "its inference component is deleted")  # type: ignore[union-attr]
+        if deployment is not None:
+            for generation in range(2):
+                await deployment.drop(copies_name(component.name, generation), "its inference component is deleted")
         await self._deleted(component)
         await asyncio.to_thread(self._store.remove_component, component.name)
 
