@@ -7,6 +7,7 @@ from typing import Any
 
 from torpor.simulator import fitting
 from torpor.simulator.fitting import Memory
+from torpor.simulator.fitting.stand_ins import StandIns
 from torpor.simulator.pipeline_containers import SIGMA
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
 from torpor.value_rules import Kind, ValueRule, a, check, optional, whole
@@ -58,11 +59,21 @@ class SimulationInputs:
     profiled: str = ""  # the file of the profiles
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
     on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
+    stand_ins: StandIns | None = field(default=None, repr=False)  # for models that the ledger of the profiles lacks
 
     def profile(self, name: str) -> ModelProfile:
-        if name not in self.profiles:
+        """The model's profile; that of a model which a ledger lacks is made by the laws of the others. Raises
+        BadTrace."""
+        if name in self.profiles:
+            return self.profiles[name]
+        if self.stand_ins is None:
             raise missing_profile(name, self.profiled)
-        return self.profiles[name]
+        return self.stand_ins[name]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """`assumed`, with the models that were called and that the ledger lacks."""
+        return (*self.assumed, *(() if self.stand_ins is None else self.stand_ins.note()))
 
     def spread(self) -> Spread:
         """A new source of the factors of single times, which begins with the first one."""
@@ -117,7 +128,11 @@ def _loaded(
         around = Scenario() if measured is None else _around(measured)
         spread = Spreads() if measured is None else _spreads(measured)
         notes = (*(() if measured is None else _unread(measured)), *_left_out(opened))
-        return SimulationInputs(opened, known, spreads or spread, seed, what, notes, profiled=profiled, scenario=around)
+        stand_ins = None if measured is None else StandIns.of(measured)
+        return SimulationInputs(
+            opened, known, spreads or spread, seed, what, notes,
+            profiled=profiled, scenario=around, stand_ins=stand_ins,
+        )  # fmt: skip
     if isinstance(opened, LedgerFile):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn from the distributions of torpor.workloads.TABULAR"
@@ -132,7 +147,9 @@ def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -
     measured, around = spreads or _spreads(found), _around(found)
     assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
     notes = (*assumed, *_unread(found), *_left_out(ledger))
-    return SimulationInputs(ledger, found.profiles, measured, seed, what, notes, scenario=around)
+    return SimulationInputs(
+        ledger, found.profiles, measured, seed, what, notes, scenario=around, stand_ins=StandIns.of(found)
+    )
 
 
 def _check_sizes(profiles: Profiles) -> None:
@@ -213,7 +230,7 @@ def missing_profile(name: str, profiled: str) -> BadTrace:
     if not profiled:
         advice = ""
     elif file_kinds.kind(fitting.split_name(profiled)[0]) == file_kinds.SQLITE:
-        advice = f" in {profiled}: call it there, and wait until the minute is over"
+        advice = f": {profiled} is of a single-model variant, which has no other model's times"
     else:
         advice = f": add a row with its model and memory_bytes to {profiled}"
     return BadTrace(f"model {name!r} is called, and has no profile{advice}")

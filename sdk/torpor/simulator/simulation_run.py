@@ -16,7 +16,7 @@ from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.shadow_variant import Copies, ShadowVariant
-from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load, missing_profile
+from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load
 from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult, outcome
 from torpor.value_rules import Kind, ValueRule, a, check, optional
 from torpor.workloads import (
@@ -112,7 +112,7 @@ def run(
     if over is not None:
         over(simulation)
     return outcome(
-        scenario, simulation, tally, trace=inputs.what, seed=inputs.seed, assumed=inputs.assumed,
+        scenario, simulation, tally, trace=inputs.what, seed=inputs.seed, assumed=inputs.notes,
         moved_bytes=trace.moved_bytes, took_s=took_s,
     )  # fmt: skip
 
@@ -219,10 +219,11 @@ class CountedTrace:
 class _KnownProfiles(dict[str, ModelProfile]):
     def __init__(self, inputs: SimulationInputs) -> None:
         super().__init__(inputs.profiles)
-        self._profiled = inputs.profiled
+        self._inputs = inputs
 
     def __missing__(self, name: str) -> ModelProfile:
-        raise missing_profile(name, self._profiled)
+        made = self[name] = self._inputs.profile(name)
+        return made
 
 
 def _listeners(

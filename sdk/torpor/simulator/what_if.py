@@ -59,7 +59,7 @@ def answered(question: WhatIfQuestion) -> WhatIfAnswer:
     rows = [_row(OtherWay("as it is now", lambda scenario: scenario), inputs, now)]
     rows += [_row(way, inputs, now) for way in other_ways(now)]
     rows.append(_serverless_row(inputs, now))
-    return WhatIfAnswer(Extent.of(inputs.trace).requests, tuple(rows), (*notes, *inputs.assumed))
+    return WhatIfAnswer(Extent.of(inputs.trace).requests, tuple(rows), (*notes, *inputs.notes))
 
 
 def as_it_is(question: WhatIfQuestion, measured: Scenario) -> Scenario:

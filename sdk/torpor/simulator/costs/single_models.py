@@ -93,7 +93,7 @@ def on_serverless(
     tally, kernel = OutcomeTally(overhead_s, beside_load_s), Kernel()
     pools = _Pools(kernel, inputs, inputs.spread(), wake_s, expires_s)
     duration_s, moved_bytes = _play(inputs, kernel, pools.arrive, pools.done, tally)
-    largest_bytes = max(profile.memory_bytes for profile in map(inputs.profiles.__getitem__, pools.idle))
+    largest_bytes = max(profile.memory_bytes for profile in map(inputs.profile, pools.idle))
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
     requests = tally.warm.count + tally.cold.count
     calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)

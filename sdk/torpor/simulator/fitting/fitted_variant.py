@@ -1,7 +1,8 @@
 """Fits all service times of one variant to its ledger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -35,6 +36,9 @@ class Fitted:
     memory: Memory | None = None  # of its instances; None if it was not recorded
     containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order
     unread: Sequence[str] = ()  # containers whose memory was not recorded
+    stand_in: Callable[[str], ModelProfile] | None = field(default=None, repr=False)
+    """The profile of a model that the ledger lacks, by its name: the usual size, and the laws' times at that size. None
+    of a single-model variant, which has no laws."""
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
@@ -72,6 +76,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         name: estimates.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)
         for name in sorted(record.models)
     }
+    stand_in = partial(estimates.profile, loads=(), laws=laws, predicts=usual, busy=record.busy)
     if (single := record.single_model) is not None:
         predicts = predictions.get(single, usual)
         profiles[single] = ModelProfile(
@@ -90,6 +95,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         _memory(record, piped.containers),
         piped.containers,
         piped.unread,
+        stand_in if record.loads else None,
     )
 
 

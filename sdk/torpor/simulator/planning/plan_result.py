@@ -140,7 +140,7 @@ class PlanResult:
                 f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
                 f" {spans[1]}"
             )
-        return (*self.inputs.assumed, *notes)
+        return (*self.inputs.notes, *notes)
 
     @property
     def best_policy(self) -> str:

@@ -240,7 +240,7 @@ class Search:
 
     @property
     def _largest_bytes(self) -> int:
-        return self.inputs.profiles[self.bounds.largest].memory_bytes
+        return self.inputs.profile(self.bounds.largest).memory_bytes
 
     def _why_too_large(self, room_bytes: int) -> str:
         needed_bytes = self._largest_bytes

@@ -10,8 +10,10 @@ import pytest
 
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from torpor.simulator.fitting import read_source
+from torpor.simulator.planning.cheapest_plan import plan
+from torpor.simulator.planning.plan_space import PlanSpace
 from torpor.simulator.simulation_inputs import load
-from torpor.simulator.simulation_run import simulate
+from torpor.simulator.simulation_run import run, simulate
 from torpor.workloads import BadTrace, recorded
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
@@ -44,9 +46,26 @@ def test_a_ledger_gives_profiles_and_the_measured_scenario(tmp_path: Path) -> No
     assert (result.requests, result.loads, result.scenario.models_bytes) == (3, 2, 23 * MIB)
 
 
-def test_a_model_that_the_ledger_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile in .*: call it there"):
-        simulate(recorded([(0.0, "x")]), ledger(tmp_path))
+def test_models_that_the_ledger_lacks_get_the_usual_size_and_the_answer_names_them(tmp_path: Path) -> None:
+    calls = recorded([(0.0, "a"), (1.0, "x"), (2.0, "y"), (3.0, "x")])
+    given = load(calls, ledger(tmp_path))
+    result = run(given, given.scenario)
+    assert (result.requests, result.loads, result.failed) == (4, 3, 0)
+    like = given.profile("x")
+    assert (like.memory_bytes, like.load_s) == (MIB, given.profiles["a"].load_s)
+    assert like.predict_s == pytest.approx(0.002)
+    note = "2 models that the ledger lacks (x, y): the usual size, and the times of its other models at that"
+    assert note in result.assumed
+    assert note in plan(given, slo_s=1.0, quantile=0.2, space=PlanSpace(["ml.m5.large"], idle_s=())).assumed
+    assert load(recorded([(0.0, "a")]), ledger(tmp_path)).notes == ()
+
+
+def test_a_single_model_variants_ledger_has_no_times_for_other_models(tmp_path: Path) -> None:
+    written = LedgerWithPages(tmp_path)
+    written.ledger.invoked(invocation(NOON_S, model=""))
+    written.ledger.close()
+    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile: .*sqlite is of a single-model variant"):
+        simulate(recorded([(0.0, "x")]), tmp_path / "ledger.sqlite")
 
 
 def test_a_model_that_no_instance_holds_has_no_price(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices:
 
     lines = [
         f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
-        *(f"assumed: {one}" for one in inputs.assumed),
+        *(f"assumed: {one}" for one in inputs.notes),
         room(inputs, results),
     ]
     lines += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
