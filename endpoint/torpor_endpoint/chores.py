@@ -16,6 +16,7 @@ from torpor_endpoint.fleet.components.capacity_keeper import CapacityKeeper
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
+from torpor_endpoint.services.autoscaling.acting.fleet_loads import FleetLoads
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
@@ -32,8 +33,8 @@ class Chores:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         options, pause_of = parts.options, parts.clock.pause_of
-        rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
-        world = World(rescaling.load, parts.account.registry, rescaling.apply)
+        rescaling = Rescaling(parts.control(), options.account, options.region)
+        world = World(FleetLoads(parts.roster).load, parts.account.registry, rescaling.apply)
         self._sizer = Sizer(parts.roster, parts.clock.steady, pause_of("sizer"))
         self._capacity = CapacityKeeper(
             parts.components, parts.clock.steady, pause_of("capacity"), pace=options.time_scale

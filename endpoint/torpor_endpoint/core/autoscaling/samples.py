@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import fsum
+from math import floor, fsum
 
 POINTS_MAX = 100
 """More data points than any alarm evaluates."""
@@ -18,6 +18,37 @@ class VariantLoad:
     desired: int  # instances
     ready: int  # instances
     provisioned: int = 0  # ProvisionedConcurrency
+
+
+@dataclass(frozen=True)
+class FleetPart:
+    """One fleet of a variant at one moment. A rollout has two, each with its share of the requests."""
+
+    share: float
+    in_flight: int
+    desired: int  # instances
+    ready: int  # instances
+    provisioned: int = 0  # ProvisionedConcurrency
+
+
+SHARE_ERROR = 1e-9
+"""What a share may be off by."""
+
+
+def load_of(invocations: int, fleets: Sequence[FleetPart]) -> VariantLoad:
+    """The load of a variant with these fleets, as if one fleet bore it.
+
+    Two fleets bear as much as the one whose instances have most of the requests lets them: the new fleet of a canary is
+    no help yet for the old one, and the two fleets of a rolling update are as much as one.
+    """
+    bearing = [fleet for fleet in fleets if fleet.share > SHARE_ERROR]
+    return VariantLoad(
+        invocations,
+        sum(fleet.in_flight for fleet in fleets),
+        min((floor(fleet.desired / fleet.share + SHARE_ERROR) for fleet in bearing), default=0),
+        min((floor(fleet.ready / fleet.share + SHARE_ERROR) for fleet in bearing), default=0),
+        max((fleet.provisioned for fleet in bearing), default=0),
+    )
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ import pytest
 from torpor_endpoint.core.autoscaling.samples import (
     POINTS_MAX,
     DataPoint,
+    FleetPart,
     LoadReading,
     Samples,
     VariantLoad,
     concurrent_requests_per_instance,
     invocations_per_instance,
+    load_of,
     of_copies,
     provisioned_utilization,
 )
@@ -82,3 +84,19 @@ def test_an_inference_component_has_a_value_only_while_it_has_copies_or_callers(
     assert measure([seen(0.0, ready=1), seen(10.0, ready=0)]) is None
     assert measure([seen(0.0, ready=0), seen(10.0, ready=0, in_flight=3)]) == 3.0
     assert measure([seen(0.0, ready=0), seen(10.0, ready=1)]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fleets", "bears"),
+    [
+        ([FleetPart(1.0, 3, 4, 4), FleetPart(0.0, 0, 4, 1)], 4),  # the new fleet starts
+        ([FleetPart(0.9, 3, 4, 4), FleetPart(0.1, 0, 4, 4)], 4),  # a canary takes little from the old one
+        ([FleetPart(0.5, 3, 4, 4), FleetPart(0.5, 0, 4, 4)], 8),
+        ([FleetPart(0.0, 3, 4, 4), FleetPart(1.0, 0, 6, 6)], 6),
+        ([FleetPart(2 / 3, 3, 2, 2), FleetPart(1 / 3, 0, 1, 1)], 3),  # a rolling update, whose fleets are one together
+        ([FleetPart(0.9, 3, 4, 4), FleetPart(0.1, 0, 0, 0)], 0),
+    ],
+)
+def test_two_fleets_bear_what_their_busiest_instances_let_them(fleets: Sequence[FleetPart], bears: int) -> None:
+    load = load_of(7, fleets)
+    assert (load.invocations, load.in_flight, load.ready, load.desired) == (7, 3, bears, bears)

@@ -1,5 +1,4 @@
-"""Connects automatic scaling with the fleet: reads the load of variants and inference components, and changes their
-capacity."""
+"""Changes the capacity of variants and inference components for automatic scaling."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +6,8 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
-from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.components.component_records import ComponentStatus
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
-from torpor_endpoint.fleet.endpoint_roster import FleetRoster
-from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.autoscaling.resources import COMPONENT, CONCURRENCY, VARIANT
 from torpor_endpoint.services.sagemaker.context import Control
@@ -22,38 +18,19 @@ POLL_S = 0.1
 
 
 class Rescaling:
-    """Reads loads and applies changes. `pause` sleeps for so many seconds."""
+    """Applies changes. `pause` sleeps for so many seconds."""
 
     def __init__(
         self,
-        roster: FleetRoster,
         control: Control,
         account: str,
         region: str,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._roster = roster
         self._control = control
         self._account = account
         self._region = region
         self._pause = pause
-
-    def load(self, resource_id: str) -> VariantLoad | None:
-        """The present load of a variant or inference component; None if it does not serve."""
-        pool = self._pool(resource_id)
-        if pool is None:
-            return None
-        traffic, serverless = pool.traffic, pool.variant.serverless
-        provisioned = serverless.provisioned_concurrency if serverless else 0
-        return VariantLoad(traffic.invocations, traffic.in_flight, pool.size, len(pool.ready), provisioned)
-
-    def _pool(self, resource_id: str) -> InstancePool | None:
-        if (component := COMPONENT.fullmatch(resource_id)) is not None:
-            name = component["component"]
-            return next((live.components[name] for live in self._roster if name in live.components), None)
-        named = VARIANT.fullmatch(resource_id)
-        live = None if named is None else self._roster.get(named["endpoint"])
-        return None if named is None or live is None else live.pools.get(named["variant"])
 
     async def apply(self, resource_id: str, to: int, dimension: str) -> None:
         """Change the capacity; return when it is there. Raises Busy or NotApplied."""

@@ -17,6 +17,7 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
+from torpor_endpoint.services.autoscaling.acting.fleet_loads import FleetLoads
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.resources import COPIES
 from torpor_endpoint.services.sagemaker.context import Control
@@ -35,6 +36,7 @@ class Shop:
 
     store: Store
     rescaling: Rescaling
+    loads: FleetLoads
     pool: InstancePool
     event: ComponentEvent = ComponentEvent.READY
 
@@ -70,15 +72,15 @@ def shop() -> Iterator[Shop]:
             component_changed=lambda name: settled[0].settle(name),
         )
         store.add_component(ONE)
-        settled.append(Shop(store, Rescaling(roster, control, "123456789012", "us-east-1"), pool))
+        settled.append(Shop(store, Rescaling(control, "123456789012", "us-east-1"), FleetLoads(roster), pool))
         yield settled[0]
         database.close()
 
 
 def test_the_load_is_that_of_the_components_copies(shop: Shop) -> None:
     shop.pool.traffic.came(1.0)
-    assert shop.rescaling.load(OF) == VariantLoad(1, 1, 0, 0)
-    assert shop.rescaling.load("inference-component/other") is None
+    assert shop.loads.load(OF) == VariantLoad(1, 1, 0, 0)
+    assert shop.loads.load("inference-component/other") is None
 
 
 def test_a_change_sets_the_copies_down_to_none_and_up_again(shop: Shop) -> None:
