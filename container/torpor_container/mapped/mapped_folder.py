@@ -45,8 +45,8 @@ class MappedFile:
 
     __slots__ = ("_path", "size_bytes")
 
-    def __init__(self, path: Path, size_bytes: int) -> None:
-        self._path = str(path)
+    def __init__(self, path: str, size_bytes: int) -> None:
+        self._path = path
         self.size_bytes = size_bytes
 
     @property
@@ -67,9 +67,11 @@ class MappedFolder:
     def __init__(self, folder: Path, budget_bytes: int) -> None:
         self._folder = folder
         self._budget_bytes = budget_bytes
-        self._own: Path | None = None
+        self._own: str | None = None
         self._alive: int | None = None
         self._boot = _boot()
+        # After a crash of the machine files may be incomplete: those from before its last boot are not read.
+        self._files = os.path.join(folder, self._boot, FILES)
         self._opening = threading.Lock()
 
     @staticmethod
@@ -81,30 +83,31 @@ class MappedFolder:
     def share_bytes(self, name: str) -> int | None:
         """What one more instance that maps the file is charged for it; None if there is none."""
         with suppress(FileNotFoundError):
-            found = (self._files / name).stat()
+            found = os.stat(self._path_of(name))
             return Footprint(0, found.st_size).charged_bytes(found.st_nlink)
         return None
 
     def take(self, name: str) -> MappedFile | None:
         """Hold the file of this name; None if there is none. Raises OSError."""
-        source = self._files / name
+        source = self._path_of(name)
         with suppress(FileNotFoundError):
             os.utime(source)
-            return self._held(source)
+            return self._held(source, name)
         return None
 
     def read(self, name: str) -> str:
         """The text of a file, which counts as taken; empty if there is none."""
-        source = self._files / name
+        source = self._path_of(name)
         with suppress(OSError):
             os.utime(source)
-            return source.read_text()
+            with open(source, encoding="utf-8") as file:
+                return file.read()
         return ""
 
     def begin(self, name: str) -> MappedFile:
         """A new file for this instance to write. `publish` gives it to all; `release` gives it up. Raises OSError."""
-        unfinished = self._own_folder() / name
-        unfinished.touch(0o600)
+        unfinished = os.path.join(self._own_folder(), name)
+        os.close(os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         return MappedFile(unfinished, 0)
 
     def publish(self, made: MappedFile) -> MappedFile:
@@ -117,8 +120,8 @@ class MappedFolder:
                 made.release()
                 return other
             self._make_room(name, size_bytes)
-            (self._files / name).hardlink_to(made.path)
-        return MappedFile(made.path, size_bytes)
+            os.link(made.path, self._path_of(name))
+        return MappedFile(str(made.path), size_bytes)
 
     def put(self, name: str, write: Write) -> MappedFile:
         """Write a file and publish it. Raises DiskFull, OSError, and what `write` raises: no file appears then."""
@@ -133,7 +136,8 @@ class MappedFolder:
 
     def forget(self, name: str) -> None:
         """Remove a file that cannot be used. Those that hold it keep it."""
-        (self._files / name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self._path_of(name))
 
     def close(self) -> None:
         """End all holds of this instance."""
@@ -143,41 +147,39 @@ class MappedFolder:
             self._own = self._alive = None
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    @property
-    def _files(self) -> Path:
-        """After a crash of the machine files may be incomplete: those from before its last boot are not read."""
-        return self._folder / self._boot / FILES
+    def _path_of(self, name: str) -> str:
+        return os.path.join(self._files, name)
 
-    def _held(self, source: Path) -> MappedFile:
+    def _held(self, source: str, name: str) -> MappedFile:
         """By a link of the same name, since a file may name itself."""
         own = self._own_folder()
-        link = own / source.name
+        link = os.path.join(own, name)
         try:
-            link.hardlink_to(source)
+            os.link(source, link)
         except FileNotFoundError:
-            own.rmdir()
+            os.rmdir(own)
             raise
-        return MappedFile(link, link.stat().st_size)
+        return MappedFile(link, os.stat(link).st_size)
 
-    def _own_folder(self) -> Path:
-        own = self._opened() / secrets.token_hex(8)
-        own.mkdir()
+    def _own_folder(self) -> str:
+        own = os.path.join(self._opened(), secrets.token_hex(8))
+        os.mkdir(own)
         return own
 
-    def _opened(self) -> Path:
+    def _opened(self) -> str:
         """The folder of this instance's links, made at its first call. An open lock says that the instance lives."""
         with self._opening:
             if self._own is None:
                 root = self._folder / self._boot
                 (root / HOLDERS).mkdir(parents=True, exist_ok=True)
-                self._files.mkdir(exist_ok=True)
+                (root / FILES).mkdir(exist_ok=True)
                 with self._locked():
                     self._sweep()
                     own = root / HOLDERS / secrets.token_hex(8)
                     own.mkdir()
                     self._alive = os.open(own / _ALIVE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
                     fcntl.flock(self._alive, fcntl.LOCK_EX)
-                self._own = own
+                self._own = str(own)
             return self._own
 
     def _sweep(self) -> None:

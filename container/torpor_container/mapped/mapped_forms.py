@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from torpor_container.artifacts.errors import DiskFull
@@ -41,7 +42,7 @@ class MappableFile:
         assert self.format.mapped is not None
         return self.format.mapped
 
-    @property
+    @cached_property
     def name(self) -> str:
         return MappedFolder.name_of(self.form.kind, self.content, self.path.name)
 

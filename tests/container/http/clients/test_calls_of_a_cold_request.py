@@ -19,14 +19,14 @@ from tests.helpers.call_windows import WINDOWS, Calls, CallWindows
 from tests.helpers.processes import children
 from tests.helpers.waiting import until
 
-KNOWN = Calls(2600, 1330)
+KNOWN = Calls(2480, 1255)
 """From S3, a content that the machine has tried under another key. This is what was counted, as are all of these, and a
 thirtieth more: on a busy machine a chore falls into each window. Raise one only with the reason in the changelog."""
-NEW = Calls(2900, 1480)
+NEW = Calls(2790, 1430)
 """From S3, with its trial; the calls of the trial's own process are not among these."""
 SOUND = Calls(3350, 1550)
 """From S3, a new content whose bytes show that it needs no trial: about a hundred calls read each tree."""
-ON_DISK = Calls(1860, 1015)
+ON_DISK = Calls(1755, 935)
 """From the disk tier."""
 
 
