@@ -149,6 +149,14 @@ def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = N
     return _without_pending(moved) if ended else moved
 
 
+def confined(endpoint: EndpointRecord, reason: str) -> EndpointRecord:
+    """The endpoint in the middle of an update once only its pending configuration can be served: that is current then,
+    and `reason` says why. A rollback has failed."""
+    forward = endpoint.status is EndpointStatus.UPDATING
+    status = EndpointStatus.IN_SERVICE if forward else EndpointStatus.UPDATE_ROLLBACK_FAILED
+    return replace(_adopted(endpoint), status=status, failure_reason=reason)
+
+
 def _adopted(endpoint: EndpointRecord) -> EndpointRecord:
     if endpoint.pending_variants is None:
         return _without_pending(endpoint)

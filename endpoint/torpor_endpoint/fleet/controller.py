@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_account.log_lines import about
-from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, move
+from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after, confined, move
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
-from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
+from torpor_endpoint.core.rollouts.rollout import REASON_MAX, Rollout, RolloutPhase
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -22,6 +22,8 @@ from torpor_endpoint.fleet.variant_change import DeploymentFailed
 from torpor_endpoint.storage.store import Store
 
 log = logging.getLogger(__name__)
+
+NO_WAY_BACK = "After a restart the old configuration cannot be served any more, and the new one is served: {why}"
 
 
 def wanted_variants(endpoint: EndpointRecord) -> tuple[Variant, ...]:
@@ -185,10 +187,33 @@ class Controller:
             deployment.start(endpoint.variants, () if rollout is None else endpoint.pending_variants or ())
         except DeploymentFailed as failure:
             log.error("endpoint %s cannot be served: %s", endpoint.name, failure, extra=about(endpoint=endpoint.name))
+            await self._serve_pending(endpoint, deployment, failure)
         else:
             if rollout is not None:
                 await self._replaced(endpoint, self.rollouts.resumed(endpoint, deployment))
         self._roster.serve(deployment.live)
+
+    async def _serve_pending(self, endpoint: EndpointRecord, deployment: Deployment, why: DeploymentFailed) -> None:
+        """After a restart in the middle of an update, where the old configuration can no longer be served: the new one
+        is, at once. Where that cannot be either, the update has failed."""
+        if endpoint.pending_variants is None:
+            return
+        fields = about(endpoint=endpoint.name)
+        try:
+            deployment.start(endpoint.pending_variants)
+        except DeploymentFailed as failure:
+            log.error("endpoint %s: nor can its new configuration: %s", endpoint.name, failure, extra=fields)
+            deployment.live.trouble = str(why)
+            if endpoint.status is EndpointStatus.UPDATING:
+                await self._record(endpoint, EndpointEvent.FAILED, str(failure))
+                endpoint = await asyncio.to_thread(self._store.endpoint, endpoint.name) or endpoint
+            if endpoint.status is EndpointStatus.ROLLING_BACK:
+                await self._record(endpoint, EndpointEvent.ROLLED_BACK)
+        else:
+            text = "endpoint %s serves the configuration that it was being updated to, since it cannot go back"
+            log.warning(text, endpoint.name, extra=fields)
+            reason = f"{endpoint.failure_reason or ''} {NO_WAY_BACK.format(why=why)}".strip()[:REASON_MAX]
+            await self._replaced(endpoint, replace(confined(endpoint, reason), modified_s=self._epoch()))
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:

@@ -142,6 +142,7 @@ class Deployment:
         except DeploymentFailed as failure:
             self.live.trouble = str(failure)
             raise
+        self.live.trouble = None
         self._serve({pool.variant.name: pool for pool in pools})
         for pool in pools:
             running = self._factory.running(self.live.name, pool.variant)

@@ -4,8 +4,8 @@ It is level-triggered, as the controller is: `targets` says what holds in a phas
 does (`settled`), and each look at the clock and at the alarms may end a wait, or the rollout (`looked`). So a control
 that starts anew reads the record, carries out its targets, and goes on.
 
-A rollout ends in the new fleet or in the old one. Only a rolling update whose rollback cannot start the old instances
-again stays between the two, which AWS calls UpdateRollbackFailed.
+A rollout ends in the new fleet or in the old one. Only where the rollback cannot start the old instances again both
+stay, which AWS calls UpdateRollbackFailed.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
-from torpor_endpoint.core.rollouts.rollout_policy import NOTHING, RolloutPolicy, Share
+from torpor_endpoint.core.rollouts.rollout_policy import EVERYTHING, NOTHING, RolloutPolicy, Share
 
 REASON_MAX: Final = 1024
 """The longest FailureReason."""
@@ -68,7 +68,7 @@ MOVES: Final[Mapping[RolloutPhase, Mapping[RolloutEvent, RolloutPhase]]] = {
         RolloutEvent.SETTLED: RolloutPhase.RETURNING,
         RolloutEvent.FAILED_ROLLING: RolloutPhase.STUCK,
     },
-    RolloutPhase.RETURNING: {RolloutEvent.SETTLED: RolloutPhase.REMOVING},
+    RolloutPhase.RETURNING: {RolloutEvent.SETTLED: RolloutPhase.REMOVING, RolloutEvent.FAILED: RolloutPhase.STUCK},
     RolloutPhase.REMOVING: {RolloutEvent.NEXT: RolloutPhase.RESTORING, RolloutEvent.SETTLED: RolloutPhase.ROLLED_BACK},
     RolloutPhase.FINISHED: {},
     RolloutPhase.ROLLED_BACK: {},
@@ -134,6 +134,12 @@ class Rollout:
         return self.phase in BACKWARD
 
     @property
+    def must_return(self) -> bool:
+        """Whether a rollback has traffic to bring back to a blue fleet that is to be whole. A rolling update has brought
+        that back before."""
+        return self.active > 0 and not self.policy.rolling
+
+    @property
     def bake_s(self) -> float:
         """How long the traffic of this step bakes."""
         return self.policy.wait_after(self.step, self.steps)
@@ -174,9 +180,11 @@ class Rollout:
     def failed(self, reason: str, now_s: float) -> "Rollout":
         """An instance that the targets ask for cannot start, or what else makes the rollout impossible. Nothing comes
         of it where the rollout is over, or can only go on."""
+        told = f"{self.reason} The rollback failed: {reason}"[:REASON_MAX]
         if self.phase is RolloutPhase.RESTORING:
-            told = f"{self.reason} The rollback failed: {reason}"[:REASON_MAX]
             return replace(self._moved(RolloutEvent.FAILED_ROLLING, now_s), reason=told)
+        if self.phase is RolloutPhase.RETURNING and self.must_return:
+            return replace(self._moved(RolloutEvent.FAILED, now_s), reason=told)
         return self._turned_back(reason, now_s) if self._may_fail else self
 
     def abandoned(self, reason: str, now_s: float) -> "Rollout":
@@ -230,6 +238,8 @@ class Rollout:
             return FleetTarget(fleet.blue, 0, NOTHING)
         if self.policy.rolling:
             return self._back(fleet) if self.going_back else self._forth(fleet)
+        if self.phase is RolloutPhase.STUCK:  # the blue fleet cannot serve
+            return FleetTarget(fleet.blue, fleet.green, EVERYTHING)
         leaving = self.phase in (RolloutPhase.DELETING, RolloutPhase.FINISHED)
         share = NOTHING if self.going_back else self.policy.share(fleet.green, self.active)
         return FleetTarget(

@@ -128,8 +128,21 @@ class RolloutDriver:
             deployment.give_up()
             await deployment.until_left(self._leave_s)
             return rollout.settled(self._epoch())
+        if rollout.phase is RolloutPhase.RETURNING and rollout.must_return:
+            return await self._returned(rollout, fleets)
         fleets.carry_out(rollout.targets())
         return await self._settled(rollout, fleets)
+
+    async def _returned(self, rollout: Rollout, fleets: TwoFleets) -> Rollout:
+        """Give the blue fleet its traffic back, once it can serve: where it cannot, the green one has all of it."""
+        try:
+            await fleets.able_to_return(rollout.targets())
+        except DeploymentFailed as failure:
+            moved = rollout.failed(str(failure), self._epoch())
+            fleets.carry_out(moved.targets())
+            return moved
+        fleets.carry_out(rollout.targets())
+        return rollout.settled(self._epoch())
 
     async def _begun(self, endpoint: EndpointRecord, rollout: Rollout, deployment: Deployment) -> Rollout:
         try:

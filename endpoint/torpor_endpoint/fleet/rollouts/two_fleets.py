@@ -70,6 +70,11 @@ class TwoFleets:
         """Wait until the blue fleet has the instances of these targets again. Raises DeploymentFailed."""
         await asyncio.gather(*(all_ready(blue, targets[name].blue) for name, blue, _ in self._replaced()))
 
+    async def able_to_return(self, targets: Mapping[str, FleetTarget]) -> None:
+        """Wait until the blue fleet of each variant has an instance that serves, if it is to have any. Raises
+        DeploymentFailed."""
+        await asyncio.gather(*(all_ready(blue, min(1, targets[name].blue)) for name, blue, _ in self._replaced()))
+
     async def left(self, within_s: float) -> None:
         """Wait until the instances that are no longer wanted have stopped, this long at most."""
         with suppress(TimeoutError):

@@ -152,6 +152,21 @@ def test_a_rollback_that_cannot_start_the_old_instances_stays_between() -> None:
     assert driven.target.share == Share(2, 4)
 
 
+def test_a_rollback_to_an_old_fleet_that_cannot_serve_leaves_all_traffic_on_the_new_one() -> None:
+    driven = Driven.of(CANARY).settle()
+    driven.rollout = driven.rollout.looked(["latency"], driven.now_s)
+    assert driven.rollout.phase is RolloutPhase.RETURNING
+    driven.fail("no ping")
+    assert (driven.rollout.phase, driven.target) == (RolloutPhase.STUCK, FleetTarget(4, 4, Share(1, 1)))
+    assert (driven.rollout.reason or "").endswith("The rollback failed: no ping")
+
+
+def test_a_rollback_before_any_traffic_was_shifted_needs_nothing_of_the_old_fleet() -> None:
+    driven = Driven.of(CANARY)
+    driven.fail("no ping").fail("no ping either")
+    assert driven.settle().rollout.phase is RolloutPhase.ROLLED_BACK
+
+
 def test_a_step_bakes_from_its_beginning_after_a_restart() -> None:
     driven = Driven.of(CANARY).settle().after(299)
     driven.rollout = driven.rollout.resumed(driven.now_s)
@@ -262,7 +277,7 @@ def test_every_rollout_ends_in_the_new_fleet_or_in_the_old_one(
         assert (target.blue, target.green, target.share.part) == (fleet.blue, 0, 0)
         assert rollout.reason
     else:
-        assert policy.rolling
+        assert policy.rolling or (target.green, target.share.is_all) == (fleet.green, True)
         assert rollout.reason
 
 
@@ -272,7 +287,7 @@ def _check(before: Rollout, was: FleetTarget, now: Rollout, fleet: FleetSizes) -
         assert target.share.fraction >= was.share.fraction, "traffic returns only by a rollback"
     if before.phase is RolloutPhase.BAKING and now.going_back and not now.policy.rolling:
         assert target.share.part == 0, "a rollback of blue/green brings all traffic back at once"
-    if now.going_back and before.going_back:
+    if now.going_back and before.going_back and (now.policy.rolling or now.phase is not RolloutPhase.STUCK):
         assert target.share.fraction <= was.share.fraction, "a rollback goes on"
     if fleet.blue == fleet.green and fleet.blue:
         size = max(now.policy.step_size.instances(fleet.green), now.policy.rollback_size.instances(fleet.blue))

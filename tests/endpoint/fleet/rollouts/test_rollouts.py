@@ -59,14 +59,14 @@ class ChoosyHost(FakeHost):
 
 
 class LosableImages(Images):
-    """Also knows the image `new`, until that is lost."""
+    """Also knows the images `new` and `old`, until they are lost."""
 
     def __init__(self) -> None:
-        super().__init__([Image("new", stands_for="torpor")])
-        self.lost = False
+        super().__init__([Image("new", stands_for="torpor"), Image("old", stands_for="torpor")])
+        self.lost: set[str] = set()
 
     def find(self, image: str) -> Image | None:
-        return None if self.lost and image == "new" else super().find(image)
+        return None if image in self.lost else super().find(image)
 
 
 @dataclass
@@ -166,12 +166,12 @@ class Shop:
         pass
 
 
-def told(story: Callable[[Shop], Awaitable[None]]) -> None:
+def told(story: Callable[[Shop], Awaitable[None]], blue: Variant = BLUE) -> None:
     async def whole() -> None:
         with ChoosyHost() as host:
             database = SqliteFile(":memory:", RECORDS)
             shop = Shop(host, Store(database, lambda: 0.0))
-            shop.store.add_endpoint(SHOP)
+            shop.store.add_endpoint(replace(SHOP, variants=(blue,)))
             await shop.open()
             await reached(lambda: shop.ready == (4, 0))
             shop.most, shop.fewest = 0, 99
@@ -345,7 +345,7 @@ def test_a_restart_without_the_new_image_ends_the_new_fleet_and_makes_the_old_on
         await shop.baking(2)
         shop.host.dies_slowly_s = 1.0
         await reached(lambda: shop.phase is phase)
-        shop.images.lost = True
+        shop.images.lost.add("new")
         await shop.restart()
         record = await shop.settled()
         assert (record.status, record.config_name) == (EndpointStatus.IN_SERVICE, "old")
@@ -362,10 +362,79 @@ def test_a_restart_between_two_configurations_without_the_new_image_serves_the_o
         shop.host.refused.add(shop.factory.digest(BLUE))
         shop.alarms.add("slow")
         assert (await shop.settled()).status is EndpointStatus.UPDATE_ROLLBACK_FAILED
-        shop.images.lost = True
+        shop.images.lost.add("new")
         shop.host.refused.clear()
         await shop.restart()
         await reached(lambda: shop.ready == (4, 0) and len(shop.host.living) == 4)
+
+    told(story)
+
+
+OLD_IMAGE = replace(BLUE, containers=(Container("old", "s3://b/old"),))
+
+
+@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+@pytest.mark.parametrize("alarmed", [False, True])
+def test_a_restart_without_the_old_image_serves_the_new_fleet_and_says_why(
+    policy: RolloutPolicy, alarmed: bool
+) -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(policy)
+        await shop.baking(2)
+        before = {
+            one.launched.incarnation
+            for one in shop.host.living.values()
+            if one.launched.is_of(shop.factory.digest(GREEN))
+        }
+        if alarmed:
+            shop.host.dies_slowly_s = 5.0
+            shop.alarms.add("slow")
+            await reached(lambda: shop.record.status is EndpointStatus.ROLLING_BACK)
+        shop.images.lost.add("old")
+        await shop.restart()
+        await reached(lambda: shop.ready == (0, 4) and len(shop.host.living) == 4)
+        record = await shop.settled()
+        ended = EndpointStatus.UPDATE_ROLLBACK_FAILED if alarmed else EndpointStatus.IN_SERVICE
+        assert (record.status, record.config_name, record.rollout) == (ended, "new", None)
+        assert "the old configuration cannot be served any more" in (record.failure_reason or "")
+        assert alarmed == ("CloudWatch alarms went off" in (record.failure_reason or ""))
+        assert shop.live.trouble is None
+        if not alarmed:
+            assert before <= {one.launched.incarnation for one in shop.host.living.values()}
+
+    told(story, OLD_IMAGE)
+
+
+def test_a_restart_without_either_image_ends_the_update_and_says_why() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(CANARY, OF_A_NEW_IMAGE)
+        await shop.baking(1)
+        shop.images.lost = {"old", "new"}
+        await shop.restart()
+        record = await shop.settled()
+        assert (record.status, record.config_name) == (EndpointStatus.IN_SERVICE, "old")
+        assert "The image new" in (record.failure_reason or "")
+        assert "The image old" in (shop.live.trouble or "")
+        shop.images.lost.clear()
+        await shop.restart()
+        await reached(lambda: shop.ready == (4, 0) and len(shop.host.living) == 4)
+
+    told(story, OLD_IMAGE)
+
+
+def test_an_old_fleet_that_cannot_start_again_gets_no_traffic_back() -> None:
+    async def story(shop: Shop) -> None:
+        await shop.update(CANARY)
+        await shop.baking(1)
+        shop.host.refused.add(shop.factory.digest(BLUE))
+        for one in [one for one in shop.host.living.values() if one.launched.is_of(shop.factory.digest(BLUE))]:
+            one.die()
+        await reached(lambda: shop.ready == (0, 4))
+        shop.alarms.add("slow")
+        record = await shop.settled()
+        assert record.status is EndpointStatus.UPDATE_ROLLBACK_FAILED
+        assert "The rollback failed" in (record.failure_reason or "")
+        assert shop.shares() == {"new": 10_000}
 
     told(story)
 
