@@ -204,11 +204,11 @@ class Controller:
         except DeploymentFailed as failure:
             log.error("endpoint %s: nor can its new configuration: %s", endpoint.name, failure, extra=fields)
             deployment.live.trouble = str(why)
-            if endpoint.status is EndpointStatus.UPDATING:
-                await self._record(endpoint, EndpointEvent.FAILED, str(failure))
-                endpoint = await asyncio.to_thread(self._store.endpoint, endpoint.name) or endpoint
-            if endpoint.status is EndpointStatus.ROLLING_BACK:
-                await self._record(endpoint, EndpointEvent.ROLLED_BACK)
+            updating = endpoint.status is EndpointStatus.UPDATING
+            back = after(endpoint, EndpointEvent.FAILED, str(failure)) if updating else endpoint
+            if back.status is EndpointStatus.ROLLING_BACK:
+                back = replace(after(back, EndpointEvent.ROLLED_BACK), modified_s=self._epoch())
+                await self._replaced(endpoint, back)
         else:
             text = "endpoint %s serves the configuration that it was being updated to, since it cannot go back"
             log.warning(text, endpoint.name, extra=fields)

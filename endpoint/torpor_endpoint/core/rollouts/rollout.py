@@ -135,8 +135,8 @@ class Rollout:
 
     @property
     def must_return(self) -> bool:
-        """Whether a rollback has traffic to bring back to a blue fleet that is to be whole. A rolling update has brought
-        that back before."""
+        """Whether a rollback has traffic to bring back to a blue fleet that should be whole: that of a rolling update
+        was restored before."""
         return self.active > 0 and not self.policy.rolling
 
     @property

@@ -97,7 +97,12 @@ class ComponentRollouts:
             until_settled = _until_settled(rollout, deployment, pair, target, self._leave_s)
             moved = await self._watch.settled(rollout, until_settled)
         except ComponentFailed as failure:
-            return rollout.failed(str(failure), self._epoch())
+            moved = rollout.failed(str(failure), self._epoch())
+        if moved.phase is RolloutPhase.STUCK:  # a component has no status between its two specifications
+            stays = (
+                RolloutPhase.FINISHED if deployment.has_more(pair[1].name, pair[0].name) else RolloutPhase.ROLLED_BACK
+            )
+            moved = replace(moved, phase=stays)
         if moved.phase is RolloutPhase.FINISHED:
             await deployment.one_generation(pair[1], pair[0].name)
         elif moved.phase is RolloutPhase.ROLLED_BACK:
@@ -142,10 +147,9 @@ def _record(component: ComponentRecord, moved: Rollout) -> ComponentRecord:
     with_rollout = replace(component, rollout=moved)
     match moved.phase:
         case RolloutPhase.FINISHED:
-            return component_after(replace(with_rollout, generation=1 - component.generation), ComponentEvent.READY)
+            finished = replace(with_rollout, generation=1 - component.generation)
+            return replace(component_after(finished, ComponentEvent.READY), failure_reason=moved.reason)
         case RolloutPhase.ROLLED_BACK:
             return component_after(with_rollout, ComponentEvent.ROLLED_BACK, moved.reason)
-        case RolloutPhase.STUCK:
-            return component_after(with_rollout, ComponentEvent.FAILED, moved.reason)
         case _:
             return with_rollout

@@ -8,7 +8,12 @@ from functools import partial
 from math import inf
 
 from torpor_account.log_lines import about
-from torpor_endpoint.core.components.component_lifecycle import ANSWERING, ComponentEvent, component_after
+from torpor_endpoint.core.components.component_lifecycle import (
+    ANSWERING,
+    REASON_MAX,
+    ComponentEvent,
+    component_after,
+)
 from torpor_endpoint.core.components.component_records import (
     ComponentRecord,
     ComponentSpecification,
@@ -33,6 +38,7 @@ log = logging.getLogger(__name__)
 NO_ENDPOINT = "Endpoint {endpoint} of inference component {component} is not in service."
 NO_VARIANT = "Endpoint {endpoint} has no production variant {variant} for inference components."
 ADAPTER = "Inference component {component} is an adapter of another one, which Torpor does not serve."
+NO_WAY_BACK = "After a restart the old specification cannot be served any more, and the new one is served: {why}"
 NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
 
@@ -200,6 +206,25 @@ class ComponentController:
         except ComponentFailed as failure:
             fields = about(endpoint=component.endpoint_name)
             log.error("inference component %s cannot be served: %s", component.name, failure, extra=fields)
+            await self._serve_pending(component, failure)
+
+    async def _serve_pending(self, component: ComponentRecord, why: ComponentFailed) -> None:
+        """After a restart in the middle of an update, where the old specification can no longer be served: the new one
+        is, at once. Where that cannot be either, the update has failed."""
+        if component.pending_specifications is None:
+            return
+        by_batches = component.rollout is not None
+        other = replace(component, generation=1 - component.generation) if by_batches else component
+        try:
+            deployment, variant = self._wanted(other, component.pending_specifications, component.desired_copies)
+            deployment.start(variant)
+        except ComponentFailed as failure:
+            await self._record(component, ComponentEvent.ROLLED_BACK, str(failure))
+            return
+        if by_batches:
+            deployment.end_left(replace(variant, name=copies_name(component.name, component.generation)))
+        ready = component_after(other, ComponentEvent.READY)
+        await self._stored(component, replace(ready, failure_reason=NO_WAY_BACK.format(why=why)[:REASON_MAX]))
 
     async def _resume(self, component: ComponentRecord, rollout: Rollout) -> None:
         """After a restart, in the middle of an update: both generations serve again as the record says. Raises

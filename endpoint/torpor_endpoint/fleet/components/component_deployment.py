@@ -19,6 +19,7 @@ from torpor_endpoint.fleet.components.copy_places import CopyPlaces
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.served_endpoints import same_machine
 
 log = logging.getLogger(__name__)
@@ -136,6 +137,20 @@ class ComponentDeployment:
         pool.become(variant)
         self._serve({**self.live.pools, variant.name: pool})
         await self.drop(other, "it was replaced by an update")
+        if variant.instance_count:
+            pool.scale(variant.instance_count, "its inference component is updated")
+
+    def has_more(self, variant: str, other: str) -> bool:
+        """Whether more copies of this variant are ready than of the other one."""
+        counts = {name: len(pool.ready) for name, pool in self.live.pools.items()}
+        return counts.get(variant, 0) > counts.get(other, 0)
+
+    def end_left(self, variant: Variant) -> None:
+        """End the copies of a variant that an earlier endpoint process has left, and that serves no more."""
+        grace_s = self._factory.timing.grace_s
+        for number in self._factory.running(self.live.name, variant):
+            slot = Slot(self.live.name, variant.name, number)
+            self._begin(self._factory.terminate(variant, slot, grace_s), variant)
 
     async def ready(self, variant: str, size: int) -> None:
         """Wait until so many copies of this variant are ready. Raises ComponentFailed."""
@@ -156,7 +171,7 @@ class ComponentDeployment:
             for move in places.look(now_s):
                 pool = self.live.components.get(move.copy.component)
                 if isinstance(pool, ComponentPool):
-                    self._begin(pool.move(move.copy.number, move.to), pool)
+                    self._begin(pool.move(move.copy.number, move.to), pool.variant)
 
     def behind(self) -> list[str]:
         """The components whose copies have of their instances' variant what it had before an update of the endpoint,
@@ -212,11 +227,11 @@ class ComponentDeployment:
 
     def _dismiss(self, pool: InstancePool, why: str) -> None:
         """Close a pool while the endpoint goes on."""
-        self._begin(pool.close(why), pool)
+        self._begin(pool.close(why), pool.variant)
 
-    def _begin(self, work: Coroutine[Any, Any, object], pool: InstancePool) -> None:
+    def _begin(self, work: Coroutine[Any, Any, object], variant: Variant) -> None:
         """Do this beside all else."""
-        task = asyncio.create_task(_told(work, pool))
+        task = asyncio.create_task(_told(work, self.live.name, variant))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
@@ -226,8 +241,8 @@ def _given(variant: Variant) -> tuple[object, ...]:
     return variant.instance_type, variant.capture, variant.asynchronous, variant.deployed_by
 
 
-async def _told(work: Coroutine[Any, Any, object], pool: InstancePool) -> None:
-    with outer_edge(log, "copies of %s may stay", pool.variant.name, fields=about(endpoint=pool.endpoint)):
+async def _told(work: Coroutine[Any, Any, object], endpoint: str, variant: Variant) -> None:
+    with outer_edge(log, "copies of %s may stay", variant.name, fields=about(endpoint=endpoint)):
         await work
 
 

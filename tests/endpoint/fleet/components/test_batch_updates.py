@@ -19,13 +19,13 @@ from torpor_endpoint.core.components.component_records import (
     CopyResources,
 )
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
-from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
+from torpor_endpoint.core.rollouts.rollout import FleetSizes, Rollout, RolloutPhase
 from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
 from torpor_endpoint.fleet.components.component_controller import ComponentController
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
@@ -220,6 +220,58 @@ def test_a_rollback_waits_for_old_copies_that_cannot_start_for_a_while() -> None
         assert (shop.ready, shop.record.status) == ({"component.one": 4}, ComponentStatus.IN_SERVICE)
 
     told(story)
+
+
+def test_a_rollback_that_cannot_start_the_old_copies_ends_with_those_that_most_are_ready_of() -> None:
+    async def story(shop: Shop) -> None:
+        shop.update()
+        await shop.passes(125)
+        assert shop.ready == {"component.one": 2, "component.one.2": 4}
+        shop.host.launches_to_fail = 1_000_000
+        shop.on.add("errors")
+        await shop.settled()
+        assert (shop.ready, shop.record.specifications) == ({"component.one.2": 4}, (NEW,))
+        assert (shop.record.status, shop.record.generation) == (ComponentStatus.IN_SERVICE, 1)
+        assert "The rollback failed" in (shop.record.failure_reason or "")
+        assert len(shop.host.living) == 4
+
+    told(story)
+
+
+STRANGE = replace(OLD, containers=(Container("a-strange-image"),))
+
+
+@pytest.mark.parametrize("by_batches", [False, True])
+@pytest.mark.parametrize("lost", [(OLD,), (OLD, NEW)])
+def test_a_restart_without_the_old_image_serves_the_new_specification(
+    by_batches: bool, lost: tuple[ComponentSpecification, ...]
+) -> None:
+    async def whole() -> None:
+        with stored() as store, FakeHost() as host:
+            shop = Shop(host, store)
+            for slot in [Slot("shop", "component.one", number) for number in range(3)] if NEW not in lost else []:
+                await host.launch(LaunchSpec(slot))
+                host.left.add(slot)
+            baking = Rollout(HALVES, RolloutPhase.BAKING, (FleetSizes("one", 4, 4),), step=1, active=1)
+            pending = (STRANGE,) if NEW in lost else (NEW,)
+            updating = replace(ONE, status=ComponentStatus.UPDATING, pending_specifications=pending)
+            updating = replace(updating, specifications=(STRANGE,), rollout=baking if by_batches else None)
+            store.replace_component(updating, expected_status=ONE.status)
+            await shop.start()
+            await shop.settled()
+            await shop.passes(60)
+            assert shop.record.status is ComponentStatus.IN_SERVICE
+            assert "a-strange-image" in (shop.record.failure_reason or "")
+            if NEW in lost:
+                assert (shop.record.specifications, shop.ready) == ((STRANGE,), {})
+            else:
+                assert "the old specification cannot be served" in (shop.record.failure_reason or "")
+                assert (shop.record.specifications, list(shop.ready.values())) == ((NEW,), [4])
+                assert len(host.living) == 4
+            await shop.stop()
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(whole())
 
 
 @pytest.mark.parametrize("after_s", [1, 5, 60, 125, 131, 200, 300])
