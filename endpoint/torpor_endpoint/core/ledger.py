@@ -1,6 +1,6 @@
 """Decides which requests are cold starts, and sums requests and memory readings by the minute. It stores nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from math import ceil
 from typing import NamedTuple, TypeVar
@@ -146,14 +146,17 @@ class SpanKey(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The arrivals of the first and the last of some requests, in epoch seconds."""
+    """The arrivals of the first and the last of some requests, in epoch seconds, and the seconds of their minute in
+    which any arrived (`arrival_seconds`). So a minute's quiet times are known, in a number that does not grow."""
 
     first_s: float
     last_s: float
+    seconds: int = 0  # 0 is not known
 
     def __or__(self, other: "Span") -> "Span":
         """The span that covers both."""
-        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s))
+        seconds = self.seconds | other.seconds
+        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s), seconds)
 
 
 class MemoryKey(NamedTuple):
@@ -195,6 +198,11 @@ def add_sums(into: S, others: S) -> None:
 def minute_of(at_s: float) -> int:
     """The beginning of the minute of this moment, in epoch seconds."""
     return int(at_s // MINUTE_S) * MINUTE_S
+
+
+def arrival_seconds(arrivals_s: Iterable[float]) -> int:
+    """The seconds of a minute in which requests arrived: bit 0 stands for the first one, bit 59 for the last."""
+    return sum([1 << second for second in {second % MINUTE_S for second in set(map(int, arrivals_s))}])
 
 
 def milliseconds(seconds: float) -> int:

@@ -59,6 +59,7 @@ class WarmRequests(NamedTuple):
         NO_SECONDS  # their seconds in each container of a pipeline together, in its order
     )
     shadow: bool = False  # copies of requests, which a shadow variant got
+    seconds: int = 0  # the seconds of the minute in which any arrived, as bits; 0 is not known
 
 
 class MemoryReading(NamedTuple):

@@ -11,6 +11,7 @@ from math import inf
 from torpor_account.storage.databases.database import Database
 from torpor_endpoint.core.ledger import (
     ERROR_FROM,
+    MINUTE_S,
     UNKNOWN,
     ContainerKey,
     ContainerSums,
@@ -71,7 +72,9 @@ class Ledger:
             )
         cold = is_cold(invocation.steps)
         if not cold:
-            self._span(invocation, Span(invocation.at_s, invocation.at_s))
+            whole_s = int(invocation.at_s)
+            second = whole_s % MINUTE_S
+            self._span(invocation, Span(invocation.at_s, invocation.at_s, 1 << second), whole_s - second)
         self._sums(invocation).add(invocation, cold)
         if invocation.container_s:
             self._containers(invocation, 1, not cold and invocation.status < ERROR_FROM)
@@ -86,7 +89,7 @@ class Ledger:
         if warm.container_s:
             self._containers(warm, len(warm.totals_s), True)
         if warm.span_s is not None:
-            self._span(warm, Span(*warm.span_s))
+            self._span(warm, Span(*warm.span_s, warm.seconds), minute_of(warm.at_s))
 
     def looked(self, reading: MemoryReading) -> None:
         """Add a reading of the memory that an instance uses beside its models."""
@@ -157,8 +160,8 @@ class Ledger:
             key = ContainerKey(minute_s, one.endpoint, one.variant, one.model, position, container)
             self._pending.containers.setdefault(key, ContainerSums()).add(requests, seconds, warm)
 
-    def _span(self, one: InvocationRecord | WarmRequests, span: Span) -> None:
-        called = SpanKey(minute_of(one.at_s), one.endpoint, one.variant, one.model)
+    def _span(self, one: InvocationRecord | WarmRequests, span: Span, minute_s: int) -> None:
+        called = SpanKey(minute_s, one.endpoint, one.variant, one.model)
         before = self._pending.spans.get(called)
         self._pending.spans[called] = span if before is None else before | span
 

@@ -108,6 +108,7 @@ _STEPS = (
     CREATE TABLE router_batches (router TEXT PRIMARY KEY, number INTEGER NOT NULL, at_s REAL NOT NULL) WITHOUT ROWID;
     """,
     "ALTER TABLE heartbeat ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE spans ADD COLUMN seconds INTEGER NOT NULL DEFAULT 0;",
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
@@ -274,7 +275,11 @@ _CONTAINER = _added("containers", ContainerKey._fields, names(ContainerSums))
 _SPAN = _merged(
     "spans",
     SpanKey._fields,
-    {"first_s": "least(spans.first_s, excluded.first_s)", "last_s": "greatest(spans.last_s, excluded.last_s)"},
+    {
+        "first_s": "least(spans.first_s, excluded.first_s)",
+        "last_s": "greatest(spans.last_s, excluded.last_s)",
+        "seconds": "spans.seconds | excluded.seconds",
+    },
 )
 _MEMORY = _added("memory", MemoryKey._fields, names(MemorySums))
 _SERVED = (

@@ -127,7 +127,7 @@ def _loaded(
         _check_sizes(known)
         around = Scenario() if measured is None else _around(measured)
         spread = Spreads() if measured is None else _spreads(measured)
-        notes = (*(() if measured is None else _unread(measured)), *_left_out(opened))
+        notes = (*(() if measured is None else _unread(measured)), *_left_out(opened), *_unmarked(opened))
         stand_ins = None if measured is None else StandIns.of(measured)
         return SimulationInputs(
             opened, known, spreads or spread, seed, what, notes,
@@ -146,7 +146,7 @@ def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -
     found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
     measured, around = spreads or _spreads(found), _around(found)
     assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
-    notes = (*assumed, *_unread(found), *_left_out(ledger))
+    notes = (*assumed, *_unread(found), *_left_out(ledger), *_unmarked(ledger))
     return SimulationInputs(
         ledger, found.profiles, measured, seed, what, notes, scenario=around, stand_ins=StandIns.of(found)
     )
@@ -199,6 +199,17 @@ def _left_out(trace: Trace) -> tuple[str, ...]:
         return ()
     requests, names = counted(sum(trace.refused.values()), "request"), counted(len(trace.refused), "name")
     return (f"{requests} for {names} that only ever got errors: left out, since these names are no models",)
+
+
+def _unmarked(trace: Trace) -> tuple[str, ...]:
+    """A note on a ledger's warm requests of which only the minute is known."""
+    if not isinstance(trace, LedgerFile) or not trace.unmarked:
+        return ()
+    requests = counted(trace.unmarked, "warm request")
+    return (
+        f"the seconds of {requests}: drawn in their minutes, since an earlier version wrote them; quiet times shorter"
+        " than a minute are lost between them",
+    )
 
 
 def drawn_anew(trace: Trace, by: int) -> Trace:

@@ -19,7 +19,7 @@ from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, 
 from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
-from torpor_endpoint.core.ledger import COLD_STEPS, Sums
+from torpor_endpoint.core.ledger import COLD_STEPS, Sums, arrival_seconds
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.row_collecting import COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
@@ -149,6 +149,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "ALTER TABLE spans DROP COLUMN seconds",
     "ALTER TABLE heartbeat DROP COLUMN batch",
     "DROP TABLE router_batches",
     "DROP TABLE containers",
@@ -384,6 +385,19 @@ def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:
     counted = calls_of(tell)
     assert counted / len(told) < 31
     ledger.close()
+
+
+def test_the_seconds_of_warm_requests_are_kept_over_all_writes_of_their_minute(recorded: LedgerWithPages) -> None:
+    warm = WarmRequests(NOON_S, "houses", "v", "a", "i-1", [0.1], [0.1], 1, 1, (NOON_S + 9, NOON_S + 9), seconds=1 << 9)
+    recorded.ledger.invoked(invocation(NOON_S + 2.5))
+    recorded.flush()
+    recorded.ledger.warmed(warm)
+    recorded.ledger.invoked(invocation(NOON_S + 59.9))
+    recorded.ledger.invoked(invocation(NOON_S + 30.0, COLD))
+    recorded.flush()
+    spans = recorded.ledger.tables.database.rows("SELECT first_s, last_s, seconds FROM spans")
+    assert spans == [(NOON_S + 2.5, NOON_S + 59.9, 1 << 2 | 1 << 9 | 1 << 59)]
+    assert arrival_seconds([NOON_S + 2.5, NOON_S + 9, NOON_S + 9.1, NOON_S + 59.9]) == 1 << 2 | 1 << 9 | 1 << 59
 
 
 def test_every_cold_step_is_kept(recorded: LedgerWithPages) -> None:

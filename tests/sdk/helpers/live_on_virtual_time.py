@@ -6,6 +6,7 @@ times out, as none does in the simulator.
 """
 
 import asyncio
+import json
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -13,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import httptools
 
@@ -22,6 +23,7 @@ from tests.sdk.helpers.virtual_loop import VirtualLoop, run
 from torpor.simulator.engine.simulated_variant import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
+from torpor_container import wire
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.seals import Seal
@@ -53,8 +55,9 @@ from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.holding import HoldLimits
-from torpor_endpoint.runtime.passage import CallLimits
+from torpor_endpoint.runtime.passage import CallLimits, Passage, Served
 from torpor_endpoint.runtime.sending import RequestSender
 
 ENDPOINT, VARIANT = "endpoint", "variant"
@@ -93,21 +96,52 @@ class Lived:
     downloads: int
 
 
-def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
-    """Plays the whole trace, and waits until the variant is at its minimum: then the remaining instances end."""
+class Watcher(Protocol):
+    """What hears of all that happens, as the endpoint's own observers do. Times are virtual."""
+
+    def ended(self, request: Passage, answered: Served | RuntimeFault) -> None: ...
+
+    def lived(self, life: InstanceLife) -> None: ...
+
+
+class NoWatcher:
+    def ended(self, request: Passage, answered: Served | RuntimeFault) -> None:
+        pass
+
+    def lived(self, life: InstanceLife) -> None:
+        pass
+
+
+NOBODY = NoWatcher()
+
+
+def lived(
+    plan: VariantPlan,
+    profiles: Profiles,
+    trace: Trace,
+    recorded: Recorded,
+    watcher: Watcher = NOBODY,
+    variant: Variant | None = None,
+) -> Lived:
+    """Plays the whole trace, and waits until the variant is at its minimum: then the remaining instances end. `variant`
+    is run in place of the plan's own one."""
     with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
-        return run(_lived(plan, list(requests(trace)), Factories(plan.machine, profiles, Path(folder), recorded)))
+        factories = Factories(plan.machine, profiles, Path(folder), recorded)
+        return run(_lived(plan, list(requests(trace)), factories, watcher, variant or variant_of(plan)))
 
 
-async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Factories") -> Lived:
+async def _lived(
+    plan: VariantPlan, calls: list[TraceRequest], factories: "Factories", watcher: Watcher, variant: Variant
+) -> Lived:
     loop, roster, lives = asyncio.get_running_loop(), FleetRoster(), dict[str, InstanceLife]()
 
     def told(life: InstanceLife) -> None:
         lives[life.instance] = life
+        watcher.lived(life)
 
     timing = InstanceTiming(grace_s=PATIENT_S)
     factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, timing=timing)
-    pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
+    pool = InstancePool(ENDPOINT, variant, factory, SlotNumbers())
     live = FleetEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
     router = Router(roster, lambda: 0.0, strict=False)
@@ -117,9 +151,15 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
 
     async def answered(model: str) -> Answered:
         arrived_s, call = loop.time(), passage(ENDPOINT, (TARGET_MODEL, model.encode()), limits=patient)
+        call.at_s = call.began_s = arrived_s
         router.route(call)
-        router.admit(call)
+        try:
+            router.admit(call)
+        except RuntimeFault as refused:
+            watcher.ended(call, refused)
+            return Answered(model, arrived_s, arrived_s, True)
         served = await sender.send(call)
+        watcher.ended(call, served)
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     pool.scale(plan.instances, "it is made")
@@ -266,14 +306,16 @@ class Door(asyncio.Protocol):
             self._answering = asyncio.create_task(self._invoke())
 
     async def _invoke(self) -> None:
+        timing = Timing(asyncio.get_running_loop().time)
         try:
-            reply = await self._kept.invoke(self._target, Invocation(b""), Timing(asyncio.get_running_loop().time))
+            reply = await self._kept.invoke(self._target, Invocation(b""), timing)
         except ContainerError as error:
             reply = error.reply()
-        self._answer(reply.status)
+        cold = "" if timing.cold is None else f"{wire.COLD}: {json.dumps(timing.cold)}\r\n"
+        self._answer(reply.status, f"server-timing: {timing.header()}\r\n{cold}".encode())
 
-    def _answer(self, status: int) -> None:
-        self._transport.write(b"HTTP/1.1 %d answered\r\ncontent-length: 0\r\n\r\n" % status)
+    def _answer(self, status: int, headers: bytes = b"") -> None:
+        self._transport.write(b"HTTP/1.1 %d answered\r\n%scontent-length: 0\r\n\r\n" % (status, headers))
 
 
 # -- an instance's edges -----------------------------------------------------------------------------------------------

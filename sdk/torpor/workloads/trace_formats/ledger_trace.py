@@ -19,6 +19,7 @@ import numpy as np
 
 from torpor.time_units import MINUTE_S
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Sizes, Times, TraceFile
+from torpor.workloads.trace_formats.marked_seconds import placed_in_seconds
 from torpor.workloads.trace_formats.stays import KNOWN_WITHIN_S, ReportedLoad, Stays, WarmStretch
 from torpor_endpoint.core.ledger import Span
 
@@ -31,9 +32,15 @@ MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM min
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
 """In the order of the table's key, so that SQLite need not sort before the first row. Without the `+`, it would use
 only a part of the key, and sort."""
-SPANS = f"SELECT minute_s, model, first_s, last_s FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
-HAS_SPANS = "SELECT 1 FROM sqlite_master WHERE name = 'spans'"
-"""A ledger of an earlier version has no spans."""
+SPANS = f"SELECT minute_s, model, first_s, last_s, {{}} FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+SPANS_HAVE = "SELECT name FROM pragma_table_info('spans')"
+"""A ledger of an earlier version has no spans, or their seconds are not known."""
+UNMARKED = f"""SELECT coalesce(sum(requests), 0) FROM (
+    SELECT minute_s, endpoint, variant, model, sum(requests) - sum(cold) AS requests
+    FROM minutes WHERE {ONE} AND minute_s >= ? AND minute_s < ? GROUP BY {KEY}
+) {{}}"""
+WITHOUT_SECONDS = f"LEFT JOIN spans USING ({KEY}) WHERE coalesce(seconds, 0) = 0"
+"""The warm requests of which only the minute is known."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
 ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
     WHERE {ONE} AND minute_s < ? GROUP BY model"""
@@ -82,11 +89,13 @@ class LedgerPart(NamedTuple):
 class LedgerFile(TraceFile):
     """The `ledger.sqlite` of an endpoint, which may run meanwhile. Times are epoch seconds.
 
-    A warm request gets a random time in its minute, drawn with the seed, at which its model was in memory, as far as
-    the recorded loads show; its size is the mean of its minute. The same holds for a cold start that has no row of its
-    own any more. The first and the last time of a model in a minute are known. In a single-model variant, the model has
-    the variant's name. A name that only ever got errors is no model, and its requests are left out. Only minutes that
-    began from `since_s` on and before `until_s` are read, so that later requests do not change the trace.
+    A warm request gets a random time, drawn with the seed, in one of the seconds of its minute in which its model was
+    called, at which the model was in memory, as far as the recorded loads show; its size is the mean of its minute. The
+    same holds for a cold start that has no row of its own any more. The first and the last time of a model in a minute
+    are known. In minutes that an earlier version wrote, the seconds are not known (`unmarked`). In a single-model
+    variant, the model has the variant's name. A name that only ever got errors is no model, and its requests are left
+    out. Only minutes that began from `since_s` on and before `until_s` are read, so that later requests do not change
+    the trace.
     """
 
     endpoint: str | None = None
@@ -114,6 +123,16 @@ class LedgerFile(TraceFile):
         if not any(answered for *_, answered in called):
             raise BadTrace(f"{self.path}: every request to {'/'.join(one)} was an error")
         return {model: requests for model, requests, answered in called if not answered}
+
+    @cached_property
+    def unmarked(self) -> int:
+        """The warm requests whose second in their minute is not known: an earlier version wrote them. Quiet times
+        shorter than a minute are lost between them. Raises BadTrace."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            known = WITHOUT_SECONDS if "seconds" in _span_columns(ledger) else ""
+            counted = ledger.execute(UNMARKED.format(known), (*one, self.since_s, self.until_s)).fetchone()
+        return int(counted[0])
 
     @cached_property
     def _stays(self) -> Stays:
@@ -163,7 +182,10 @@ class LedgerFile(TraceFile):
         moments_s: Times = np.repeat(first_s, counts) + np.repeat(last_s - first_s, counts) * rng.random(counts.sum())
         known, firsts = self._stays, np.cumsum(counts) - counts
         for first, one, row in zip(firsts.tolist(), called, warm, strict=True):
-            if (placed_s := known.placed(rng, one, row.model)) is not None:
+            if row.span is not None and row.span.seconds and one.requests:
+                seen, stays = one._replace(last_s=row.span.last_s), known.by_model.get(row.model, ())
+                moments_s[first : first + one.requests] = placed_in_seconds(rng, seen, row.span.seconds, stays)
+            elif (placed_s := known.placed(rng, one, row.model)) is not None:
                 moments_s[first : first + one.requests] = placed_s
         return moments_s
 
@@ -217,11 +239,16 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
             minutes = _enough(Minute(*row) for row in rows)
         if not minutes:
             return LedgerPart([], [])
-        if ledger.execute(HAS_SPANS).fetchone():
-            kept = ledger.execute(SPANS, (*one, minutes[0].begins_s, minutes[-1].begins_s))
+        if columns := _span_columns(ledger):
+            known = SPANS.format("seconds" if "seconds" in columns else 0)
+            kept = ledger.execute(known, (*one, minutes[0].begins_s, minutes[-1].begins_s))
             spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
             minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]
         return LedgerPart(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
+
+
+def _span_columns(ledger: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in ledger.execute(SPANS_HAVE)}
 
 
 def _enough(rows: Iterator[Minute]) -> list[Minute]:
