@@ -1,24 +1,35 @@
-"""Decides which model predicts next: models share the threads by time, and requests of one model may share a turn.
+"""Decides which model predicts next: models share the processors by time, and requests of one may share a turn.
 
 Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): the model that has used the least time goes first, and a
 model without requests saves up no time. So a busy or slow model delays another by one turn, however many requests wait
-for it. The module knows no clock and no thread.
+for it. The module knows no clock, no thread and no process.
+
+A model with workers of its own, such as a user script, may wait while it answers: for a network, a disk, or this
+instance itself. What waits needs no processor, so a turn of such a model counts by the part of a processor that its
+turns usually keep busy. One that takes long counts no more after SLICE_S, and the system shares the processors from
+then on, as on any machine: so a script that hangs holds up no other model, and one that calls its own endpoint is
+answered.
 """
 
 from collections import deque
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import Final, Generic, TypeVar
 
 Request = TypeVar("Request")
 
 LEARNING: Final = 0.2
+SLICE_S: Final = 1.0
+"""How long a turn of a model with workers of its own counts."""
+GRAIN: Final = 64
+"""Parts of a processor are counted in this many, so that their sums are exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """At most `parallel` turns run side by side, `per_model` of them one model's. A turn serves up to `batch_size`
-    requests of a model whose requests may share one, and waits for them `delay_s` seconds at most."""
+    """A turn begins while those that run keep fewer than `parallel` processors busy; at most `per_model` of them are
+    one model's, or as many as it has workers of its own. A turn serves up to `batch_size` requests of a model whose
+    requests may share one, and waits for them `delay_s` seconds at most."""
 
     parallel: int = 1
     per_model: int = 1
@@ -29,15 +40,26 @@ class Sharing:
 class ModelQueue:
     """One model's place in the fair queue, for as long as the model is loaded."""
 
-    __slots__ = ("last_size", "running", "shares", "used_s", "usual_s")
+    __slots__ = ("_usually_busy", "began_s", "busy", "last_size", "running", "shares", "used_s", "usual_s", "workers")
 
-    def __init__(self, shares: bool = False) -> None:
-        """`shares`: whether one turn may serve several of its requests."""
+    def __init__(self, shares: bool = False, workers: int = 0) -> None:
+        """`shares`: whether one turn may serve several of its requests. `workers`: how many processes of its own answer
+        them; 0 for the threads that all models share."""
         self.shares = shares
+        self.workers = workers
+        self.busy = 1.0  # the part of a processor that one of its turns keeps busy: all of it, until that is known
+        self._usually_busy: float | None = None
+        self.began_s: list[float] = []  # of its turns that count, if it has workers
         self.running = 0
         self.used_s = 0.0  # in virtual time, so that only differences mean something
         self.usual_s = 0.0  # what a turn usually takes
         self.last_size = 1
+
+    def worked(self, part: float) -> None:
+        """Learn from one turn which part of its time it kept a processor busy."""
+        usually = part if self._usually_busy is None else self._usually_busy
+        self._usually_busy = usually = usually + (min(1.0, max(0.0, part)) - usually) * LEARNING
+        self.busy = ceil(usually * GRAIN) / GRAIN
 
 
 class Turn(Generic[Request]):
@@ -60,19 +82,21 @@ class Turns(Generic[Request]):
         self._per_model = sharing.per_model
         self.waiting: dict[ModelQueue, deque[tuple[float, Request]]] = {}
         """Requests with the time since when they wait. Of models that have used equal time, the first goes first."""
-        self._running = 0
+        self.sliced: dict[ModelQueue, None] = {}
+        """Models with workers of their own that have a turn which counts."""
+        self._busy = 0.0  # processors that the turns keep busy, as far as they count
         self._virtual_s = 0.0  # where the fair share stands: that of the turn that began last
 
-    def begin(self, queue: ModelQueue) -> float | None:
+    def begin(self, queue: ModelQueue, now_s: float) -> float | None:
         """Begin a turn for one new request if no request waits and none is expected to share the turn.
 
         The seconds charged in advance; None if the request must wait.
         """
-        if self.waiting or self._running == self._parallel or queue.running == self._per_model or queue.last_size > 1:
+        if self.waiting or self._busy >= self._parallel or self._is_full(queue) or queue.last_size > 1:
             return None
         if not queue.running and queue.used_s < self._virtual_s:
             queue.used_s = self._virtual_s
-        return self._charge(queue)
+        return self._charge(queue, now_s)
 
     def wait(self, queue: ModelQueue, request: Request, now_s: float) -> None:
         """Put a request at the end of its model's queue."""
@@ -93,29 +117,64 @@ class Turns(Generic[Request]):
 
     def next(self, now_s: float) -> Turn[Request] | None:
         """Begin the next turn; None if none can begin now."""
-        if self._running == self._parallel:
+        if self._busy >= self._parallel and not self._count_fewer(now_s):
             return None
         chosen = None
         for queue in self.waiting:
             if (chosen is None or queue.used_s < chosen.used_s) and self._may_begin(queue, now_s):
                 chosen = queue
-        return self._begin(chosen) if chosen is not None else None
+        return self._begin(chosen, now_s) if chosen is not None else None
 
     def due_s(self) -> float:
-        """When a turn that waits for more requests begins without them; infinite if no turn does."""
-        if self._running == self._parallel:
-            return inf
+        """When a turn may begin although no other one ends before: one that waits for more requests begins without
+        them, or a slice is over. Infinite if none may."""
+        if self._busy >= self._parallel:
+            if not (self.sliced and any(map(self._may_begin, self.waiting))):
+                return inf
+            return min(queue.began_s[0] for queue in self.sliced) + SLICE_S
         return min((self._gathered_s(queue) for queue in self.waiting if self._may_begin(queue)), default=inf)
 
     def ended(self, queue: ModelQueue, charged_s: float, took_s: float) -> None:
         """A turn is over, successful or not. Replaces what it was charged in advance by what it took."""
-        self._running -= 1
+        self._busy -= 1.0
+        self._settle(queue, charged_s, took_s)
+
+    def worker_ended(
+        self, queue: ModelQueue, charged_s: float, began_s: float, now_s: float, part: float | None
+    ) -> None:
+        """The same for a turn of a model with workers of its own, which began then. `part`: the part of its time that
+        it kept a processor busy; None if that is not known."""
+        if began_s in queue.began_s:
+            self._count_no_more(queue, began_s)
+        if part is not None:
+            counted = queue.busy
+            queue.worked(part)
+            self._busy += (queue.busy - counted) * len(queue.began_s)
+        self._settle(queue, charged_s, (now_s - began_s) * queue.busy)
+
+    def _settle(self, queue: ModelQueue, charged_s: float, took_s: float) -> None:
         queue.running -= 1
         queue.used_s += took_s - charged_s
         queue.usual_s += (took_s - queue.usual_s) * (LEARNING if queue.usual_s else 1.0)
 
+    def _count_fewer(self, now_s: float) -> bool:
+        """Count no more the turns whose slice is over: whether another turn may begin."""
+        for queue in tuple(self.sliced):
+            for began_s in [one for one in queue.began_s if one + SLICE_S <= now_s]:
+                self._count_no_more(queue, began_s)
+        return self._busy < self._parallel
+
+    def _count_no_more(self, queue: ModelQueue, began_s: float) -> None:
+        queue.began_s.remove(began_s)
+        self._busy -= queue.busy
+        if not queue.began_s:
+            del self.sliced[queue]
+
+    def _is_full(self, queue: ModelQueue) -> bool:
+        return queue.running == (queue.workers or self._per_model)
+
     def _may_begin(self, queue: ModelQueue, now_s: float = inf) -> bool:
-        return queue.running < self._per_model and self._gathered_s(queue) <= now_s
+        return not self._is_full(queue) and self._gathered_s(queue) <= now_s
 
     def _gathered_s(self, queue: ModelQueue) -> float:
         """When the queue's next turn need wait no longer: it expects as many requests as the last turn had."""
@@ -124,21 +183,24 @@ class Turns(Generic[Request]):
         since_s, _ = waiting[0]
         return since_s + self._sharing.delay_s if len(waiting) < expected else since_s
 
-    def _begin(self, queue: ModelQueue) -> Turn[Request]:
+    def _begin(self, queue: ModelQueue, now_s: float) -> Turn[Request]:
         waiting = self.waiting[queue]
         size = min(len(waiting), self._sharing.batch_size) if queue.shares else 1
         requests = tuple([waiting.popleft()[1] for _ in range(size)])
         if not waiting:
             del self.waiting[queue]
         queue.last_size = size
-        return Turn(queue, requests, self._charge(queue))
+        return Turn(queue, requests, self._charge(queue, now_s))
 
-    def _charge(self, queue: ModelQueue) -> float:
+    def _charge(self, queue: ModelQueue, now_s: float) -> float:
         """Count a turn that begins, and charge its queue what a turn usually takes."""
         if self._virtual_s < queue.used_s:
             self._virtual_s = queue.used_s
         charged_s = queue.usual_s
-        self._running += 1
+        self._busy += queue.busy
+        if queue.workers:
+            queue.began_s.append(now_s)
+            self.sliced[queue] = None
         queue.running += 1
         queue.used_s += charged_s
         return charged_s

@@ -35,6 +35,12 @@ class Effort(NamedTuple):
         work_s = min(self.work_s, active_s)
         return {"work_s": round(work_s, 6), "delay_s": round(active_s - work_s, 6)}
 
+    @property
+    def part_busy(self) -> float:
+        """The part of its time, from 0 to 1, in which it kept a processor busy."""
+        active_s = self.wall_s - self.in_line_s
+        return min(1.0, self.work_s / active_s) if active_s > 0 else 1.0
+
     def header(self) -> str:
         """Its form in the header `wire.EFFORT`."""
         fields = self.fields()

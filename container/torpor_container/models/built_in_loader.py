@@ -264,7 +264,7 @@ class BuiltInLoader:
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
         compiled = found.placed.directory.with_name(COMPILED) if found.placed.content else None
-        runner, effort = await self._scripts.start(found.placed.directory, found.path, compiled)
+        runner, effort = await self._scripts.start(found.placed.directory, found.path, compiled, self._predictors)
         async with AsyncExitStack() as unless_known:  # close it if it cannot be returned
             unless_known.push_async_callback(runner.close)
             size_bytes = await self._measurers.run(_process_bytes, runner)

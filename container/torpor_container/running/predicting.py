@@ -1,12 +1,19 @@
-"""Predicts on threads, in the order that `core.turns` gives; one call of a model may serve several of its requests."""
+"""Gives the requests of an instance their turns, in the order that `core.turns` decides.
+
+A model of a known format predicts on a thread, and one call may serve several of its requests. A model with workers of
+its own answers there, and its request only holds the turn.
+"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
+from typing import cast
 
 from torpor_container.core.turns import ModelQueue, Turn, Turns
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.effort import Effort
 from torpor_container.processes.threads import Threads
 
 Outcome = Reply | Exception
@@ -23,10 +30,29 @@ class QueuedRequest:
     answer: "asyncio.Future[Reply]"
 
 
-class Predictors:
-    """The threads of one instance that predict."""
+@dataclass(slots=True, eq=False)
+class HeldTurn:
+    """The turn of a request whose model has workers of its own. Whoever holds it sets `effort`, if it was measured."""
 
-    def __init__(self, threads: Threads, turns: Turns[QueuedRequest], clock: Callable[[], float]) -> None:
+    charged_s: float
+    began_s: float
+    effort: Effort | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitedTurn:
+    """Such a request, from when it joins its model's queue until its turn has come."""
+
+    answer: "asyncio.Future[HeldTurn]"
+
+
+AnyRequest = QueuedRequest | AwaitedTurn
+
+
+class Predictors:
+    """The threads of one instance that predict, and the turns of all its requests."""
+
+    def __init__(self, threads: Threads, turns: Turns[AnyRequest], clock: Callable[[], float]) -> None:
         self._threads = threads
         self._turns = turns
         self._clock = clock
@@ -53,6 +79,24 @@ class Predictors:
                 self._turns.leave(queue, request)
                 self._give_up_unawaited()
 
+    @asynccontextmanager
+    async def turn(self, queue: ModelQueue) -> AsyncIterator[HeldTurn]:
+        """Wait for a turn of a model that has workers of its own. The turn is over at the end of the block."""
+        request = AwaitedTurn(asyncio.get_running_loop().create_future())
+        self._enqueue(queue, request)
+        try:
+            held = await request.answer
+        except asyncio.CancelledError:
+            if request.answer.cancelled():
+                self._turns.leave(queue, request)
+            else:  # its turn had just come
+                self._give_back(queue, request.answer.result())
+            raise
+        try:
+            yield held
+        finally:
+            self._give_back(queue, held)
+
     def close(self) -> None:
         """Cancel every request that waits, and end the threads."""
         self._closed = True
@@ -63,17 +107,17 @@ class Predictors:
         self._threads.close()
         self._begin_turns()
 
-    def _enqueue(self, queue: ModelQueue, request: QueuedRequest) -> None:
+    def _enqueue(self, queue: ModelQueue, request: AnyRequest) -> None:
         now_s = self._clock()
-        charged_s = None if self._closed else self._turns.begin(queue)
+        charged_s = None if self._closed else self._turns.begin(queue, now_s)
         if charged_s is None:
             self._turns.wait(queue, request, now_s)
             self._begin_turns()
         else:
-            self._begin(Turn(queue, (request,), charged_s), now_s)
+            self._begin(Turn[AnyRequest](queue, (request,), charged_s), now_s)
 
     def _begin_turns(self) -> None:
-        """Begin every turn that can begin; set an alarm for the next one that waits for more requests."""
+        """Begin every turn that can begin; set an alarm for the next one that may begin although none ends."""
         if self._closed:
             self._cancel_waiting()
             return
@@ -87,12 +131,24 @@ class Predictors:
             self._alarm = asyncio.get_running_loop().call_later(due_s - now_s, self._begin_turns)
 
     def _cancel_waiting(self) -> None:
-        while turn := self._turns.next(inf):
-            for request in turn.requests:
+        for waiting in self._turns.waiting.values():
+            for _, request in waiting:
                 request.answer.cancel()
-            self._turns.ended(turn.queue, turn.charged_s, 0.0)
+        self._turns.waiting.clear()
 
-    def _begin(self, turn: Turn[QueuedRequest], now_s: float) -> None:
+    def _begin(self, turn: Turn[AnyRequest], now_s: float) -> None:
+        first = turn.requests[0]
+        if isinstance(first, AwaitedTurn):
+            first.answer.set_result(HeldTurn(turn.charged_s, now_s))
+        else:
+            self._begin_on_thread(cast(Turn[QueuedRequest], turn), now_s)  # all requests of a queue are of one kind
+
+    def _give_back(self, queue: ModelQueue, held: HeldTurn) -> None:
+        part = None if held.effort is None else held.effort.part_busy
+        self._turns.worker_ended(queue, held.charged_s, held.began_s, self._clock(), part)
+        self._begin_turns()
+
+    def _begin_on_thread(self, turn: Turn[QueuedRequest], now_s: float) -> None:
         task = asyncio.create_task(self._serve(turn))
         task.add_done_callback(lambda task: self._end(turn, task, now_s))
         self._serving[turn] = task

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Protocol
 
 from torpor_container.core.prediction_pace import LONG_S, PredictionPace
@@ -18,7 +17,7 @@ from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, meas
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.process_tree import descendants
 from torpor_container.processes.threads import on_thread
-from torpor_container.running.predicting import Outcome, Predictors
+from torpor_container.running.predicting import HeldTurn, Outcome, Predictors
 from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.wire import WaitStep
 
@@ -251,27 +250,31 @@ def _error_of(outcome: Exception) -> ContainerError:
 
 
 class Scripted:
-    """A user script in its own process: it may crash, leak or hang without harm to other models."""
+    """A user script in processes of its own: it may crash, leak or hang without harm to other models."""
 
     format = "script"
     needs_folder = True
 
-    def __init__(self, process: ScriptProcess, closed: Callable[[], Awaitable[None]]) -> None:
-        """`closed` ends the process and removes what it leaves behind."""
-        self._process = process
+    def __init__(
+        self, workers: Sequence[ScriptProcess], closed: Callable[[], Awaitable[None]], predictors: Predictors
+    ) -> None:
+        """Each of `workers` answers one request at a time, at the turns that `predictors` gives. `closed` ends them and
+        removes what they leave behind."""
+        self._workers = workers
         self._closed = closed
+        self._predictors = predictors
+        self._queue = ModelQueue(workers=len(workers))
+        self._free = list(workers)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """The timeout begins with the request's turn: the script is not at fault for the wait before it."""
         laps = timing.laps()
         try:
-            async with asyncio.timeout(timeout_s) as patience:
-
-                def began() -> None:
-                    laps(WaitStep.QUEUE)
-                    patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
-
-                reply = await self._process.invoke(invocation, began)
+            async with asyncio.timeout(timeout_s) as patience, self._worker() as (worker, turn):
+                laps(WaitStep.QUEUE)
+                patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
+                reply = await worker.invoke(invocation)
+                turn.effort = reply.effort
         except TimeoutError:
             raise TimedOut(timeout_s) from None
         finally:
@@ -285,11 +288,15 @@ class Scripted:
         laps = timing.laps()
         async with AsyncExitStack() as stack:
             try:
-                streamed = self._process.stream(invocation, timeout_s, partial(_queued, laps))
-                reply = await stack.enter_async_context(streamed)
+                async with asyncio.timeout(timeout_s):
+                    worker, turn = await stack.enter_async_context(self._worker())
+                laps(WaitStep.QUEUE)
+                reply = await stack.enter_async_context(worker.stream(invocation, timeout_s))
+            except TimeoutError:
+                raise TimedOut(timeout_s) from None
             finally:
                 laps(WaitStep.PREDICT)
-            timing.effort = reply.head.effort
+            timing.effort = turn.effort = reply.head.effort
             yield reply
 
     async def close(self) -> None:
@@ -297,12 +304,18 @@ class Scripted:
 
     @property
     def alive(self) -> bool:
-        return self._process.alive
+        return all(worker.alive for worker in self._workers)
 
     def processes(self) -> list[int]:
-        """The script's process, and all that it started."""
-        return [self._process.pid, *descendants(self._process.pid)]
+        """Those of the script, and all that they started."""
+        return [pid for worker in self._workers for pid in (worker.pid, *descendants(worker.pid))]
 
-
-def _queued(laps: Callable[[WaitStep], float]) -> None:
-    laps(WaitStep.QUEUE)
+    @asynccontextmanager
+    async def _worker(self) -> AsyncIterator[tuple[ScriptProcess, HeldTurn]]:
+        """A free worker, once it is the request's turn."""
+        async with self._predictors.turn(self._queue) as turn:
+            worker = self._free.pop()
+            try:
+                yield worker, turn
+            finally:
+                self._free.append(worker)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
+from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script import root_of
@@ -14,8 +15,10 @@ from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.isolation.abilities import Abilities
 from torpor_container.measuring.effort import CLOCKS, Effort
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import Threads
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.running.predicting import Predictors
 from torpor_container.running.requirements import Requirements
 from torpor_container.running.runners import Scripted
 from torpor_container.running.script_boxes import ScriptBoxes, removed
@@ -53,9 +56,12 @@ class Scripts:
         self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
         self._boxes = ScriptBoxes(settings, abilities) if settings.script_box else None
 
-    async def start(self, directory: Path, script: Path, compiled: Path | None = None) -> tuple[Scripted, Effort]:
+    async def start(
+        self, directory: Path, script: Path, compiled: Path | None = None, predictors: Predictors | None = None
+    ) -> tuple[Scripted, Effort]:
         """Run the script and wait until it has loaded. Its runner and effort. `compiled` is where its modules are
-        compiled for its next start. Raises LoadFailed, LoadOutOfMemory."""
+        compiled for its next start; `predictors` gives its turns, which it need not share with others if that is None.
+        Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
@@ -70,7 +76,9 @@ class Scripts:
             except TimeoutError:
                 raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
             closing = unfinished.pop_all()
-        return Scripted(process, closing.aclose), effort._replace(wall_s=CLOCKS.wall() - began_s)
+        return Scripted([process], closing.aclose, predictors or _alone()), effort._replace(
+            wall_s=CLOCKS.wall() - began_s
+        )
 
     async def _start_process(
         self, directory: Path, script: Path, packages: Path | None, scratch: Path | None, compiled: Path | None
@@ -112,6 +120,10 @@ class Scripts:
             return await self._zygote.fork(job, [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
             raise LoadFailed(f"no process could be started for the script: {error}") from error
+
+
+def _alone() -> Predictors:
+    return Predictors(Threads(1, "predict"), Turns(Sharing()), CLOCKS.wall)
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:

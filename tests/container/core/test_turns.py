@@ -1,12 +1,14 @@
 """Turns of prediction: each request is served once, in its model's order, and no model pays for another."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from math import inf
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.turns import ModelQueue, Sharing, Turn, Turns
+from torpor_container.core.turns import GRAIN, SLICE_S, ModelQueue, Sharing, Turn, Turns
 
 MODELS = st.integers(0, 5)
 COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
@@ -47,7 +49,7 @@ def test_a_turn_that_begins_directly_counts_like_one_from_the_queue(story: list[
         for models in (queued, immediate):
             if isinstance(what, str):
                 models.one_is_over(now_s)
-            elif models is queued or not models.began(what, number):
+            elif models is queued or not models.began(what, number, now_s):
                 models.turns.wait(models.lines[what], number, now_s)
             models.go_on(now_s)
         assert immediate.story == queued.story
@@ -62,8 +64,8 @@ class TwoModels:
         self.story: list[tuple[int, tuple[int, ...], float]] = []  # of each turn: whose, for whom, charged
         self._running: list[tuple[int, float]] = []
 
-    def began(self, model: int, asked: int) -> bool:
-        charged_s = self.turns.begin(self.lines[model])
+    def began(self, model: int, asked: int, now_s: float) -> bool:
+        charged_s = self.turns.begin(self.lines[model], now_s)
         if charged_s is not None:
             self._enter(model, (asked,), charged_s)
         return charged_s is not None
@@ -187,3 +189,139 @@ def test_a_request_that_waits_for_a_batch_in_vain_goes_alone_and_the_next_does_n
     turns.ended(turn.queue, turn.charged_s, 0.1)
     turns.wait(line, 1, 2.0)
     assert turns.next(2.0) is not None
+
+
+# -- models with workers of their own ----------------------------------------------------------------------------------
+@dataclass
+class Scripts:
+    """Calls that never end all at once: each model has as many as it has workers, and calls again as soon as it may."""
+
+    turns: Turns[int]
+    queues: list[ModelQueue]
+    parts: list[float]  # which part of its time each keeps a processor busy
+    running: list[tuple[int, float, float]] = field(default_factory=list)  # whose turn, charged, since when
+    most: int = 0  # side by side
+
+    def call(self, number: int, now_s: float) -> None:
+        self.turns.wait(self.queues[number], number, now_s)
+        self.go_on(now_s)
+
+    def go_on(self, now_s: float) -> None:
+        while turn := self.turns.next(now_s):
+            self.running.append((turn.requests[0], turn.charged_s, now_s))
+        self.most = max(self.most, len(self.running))
+
+    def end(self, now_s: float) -> int:
+        """The turn that has run longest ends."""
+        number, charged_s, began_s = self.running.pop(0)
+        self.turns.worker_ended(self.queues[number], charged_s, began_s, now_s, self.parts[number])
+        return number
+
+
+def scripts(parts: list[float], parallel: int, workers: int = 1) -> Scripts:
+    return Scripts(Turns(Sharing(parallel)), [ModelQueue(workers=workers) for _ in parts], parts)
+
+
+def played(told: Scripts, calls: int, took_s: float = 0.1) -> list[int]:
+    """How many turns ran side by side, each time that one was over."""
+    for number in range(len(told.queues)):
+        for _ in range(calls):
+            told.call(number, 0.0)
+    now_s, beside = 0.0, []
+    while told.running:
+        now_s += took_s / len(told.running)
+        beside.append(len(told.running))
+        told.end(now_s)
+        told.go_on(now_s)
+    return beside
+
+
+@pytest.mark.parametrize(("parallel", "count", "most"), [(2, 1, 1), (4, 1, 1), (2, 6, 2), (4, 6, 4)])
+def test_scripts_that_compute_run_on_as_many_processors_as_there_are_and_each_answers_one_call_at_a_time(
+    parallel: int, count: int, most: int
+) -> None:
+    assert max(played(scripts([1.0] * count, parallel), calls=12)) == most
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_scripts_that_wait_run_all_side_by_side_once_that_is_known(parallel: int) -> None:
+    beside = played(scripts([0.0] * 6, parallel), calls=12)
+    assert beside[0] == parallel  # nothing was known
+    assert max(beside) == 6
+
+
+def test_as_many_turns_begin_as_keep_the_processors_busy() -> None:
+    assert max(played(scripts([0.25] * 12, parallel=2), calls=30)[100:]) == 8
+
+
+def test_a_script_with_workers_answers_as_many_calls_at_once() -> None:
+    assert max(played(scripts([0.0], parallel=2, workers=3), calls=12)) == 3
+    assert max(played(scripts([1.0], parallel=2, workers=3), calls=12)) == 2
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3)), min_size=1, max_size=6),
+    st.lists(st.one_of(st.integers(0, 5), st.just("over"), st.just("over")), max_size=80),
+    st.integers(1, 3),
+)
+def test_a_turn_begins_only_while_those_that_count_leave_a_processor_free(
+    models: list[tuple[float, int]], story: list[int | str], parallel: int
+) -> None:
+    """And whoever may begin has begun. 0 workers: the model predicts on the threads."""
+    turns: Turns[int] = Turns(Sharing(parallel, parallel))
+    queues, now_s = [ModelQueue(workers=workers) for _, workers in models], 0.0
+    running: list[tuple[int, float, float]] = []
+
+    def busy() -> float:
+        return sum(
+            1.0 if not queues[number].workers else queues[number].busy * (began_s in queues[number].began_s)
+            for number, _, began_s in running
+        )
+
+    for what in story:
+        now_s += 0.15
+        if isinstance(what, int):
+            turns.wait(queues[what % len(queues)], what % len(queues), now_s)
+        elif running:
+            number, charged_s, began_s = running.pop(0)
+            if queues[number].workers:
+                turns.worker_ended(queues[number], charged_s, began_s, now_s, models[number][0])
+            else:
+                turns.ended(queues[number], charged_s, now_s - began_s)
+        before = busy()
+        while turn := turns.next(now_s):
+            assert min(before, busy()) < parallel
+            number = turn.requests[0]
+            running.append((number, turn.charged_s, now_s))
+            before = busy()
+        for queue in turns.waiting:
+            held = sum(queues[number] is queue for number, _, _ in running)
+            assert busy() >= parallel or held == (queue.workers or parallel)
+        assert all(
+            sum(queues[number] is queue for number, _, _ in running) <= (queue.workers or parallel) for queue in queues
+        )
+    assert busy() * GRAIN == int(busy() * GRAIN)  # parts of a processor add up exactly
+
+
+def test_a_script_that_takes_long_holds_up_other_models_for_a_slice() -> None:
+    turns: Turns[str] = Turns(Sharing())
+    slow, native = ModelQueue(workers=1), ModelQueue()
+    assert turns.begin(slow, 5.0) is not None
+    assert turns.begin(native, 5.25) is None
+    turns.wait(native, "native", 5.25)
+    assert (turns.next(5.25), turns.due_s()) == (None, 5.0 + SLICE_S)
+    turn = turns.next(5.0 + SLICE_S)
+    assert turn is not None
+    assert turn.queue is native
+    assert turns.begin(ModelQueue(), 7.0) is None  # the native one counts in its place
+    turns.ended(native, turn.charged_s, 1.0)
+    turns.worker_ended(slow, 0.0, 5.0, 60.0, 1.0)
+    assert turns.begin(native, 60.0) is not None
+
+
+def test_a_call_behind_its_own_model_s_one_worker_is_not_due_before_that_is_free() -> None:
+    turns: Turns[str] = Turns(Sharing())
+    slow = ModelQueue(workers=1)
+    turns.begin(slow, 0.0)
+    turns.wait(slow, "behind", 0.0)
+    assert (turns.due_s(), turns.next(100.0)) == (inf, None)

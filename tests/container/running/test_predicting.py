@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.waiting import reached
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.effort import Effort
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Outcome, Predictors
 
@@ -145,5 +146,118 @@ def test_calls_that_still_wait_at_the_close_are_cancelled() -> None:
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3
         model.let.set()
+
+    run(story())
+
+
+# -- models with workers of their own ----------------------------------------------------------------------------------
+COMPUTES, WAITS = Effort(1.0, 1.0), Effort(1.0, 0.0)
+
+
+class Scripts:
+    """Calls that each hold a turn until the test lets them end. `most` were held at once."""
+
+    def __init__(self, predictors: Predictors, count: int) -> None:
+        self.queues = [ModelQueue(workers=1) for _ in range(count)]
+        self.let = asyncio.Event()
+        self.held = self.most = 0
+        self._predictors = predictors
+
+    def asked(self, number: int, effort: Effort) -> "asyncio.Task[None]":
+        return asyncio.ensure_future(self._answer(self.queues[number], effort))
+
+    async def round(self, effort: Effort) -> None:
+        """A call of each, which end together."""
+        calls = [self.asked(number, effort) for number in range(len(self.queues))]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.let.set()
+        await asyncio.gather(*calls)
+        self.let.clear()
+
+    async def _answer(self, queue: ModelQueue, effort: Effort) -> None:
+        async with self._predictors.turn(queue) as turn:
+            self.held += 1
+            self.most = max(self.most, self.held)
+            await self.let.wait()
+            turn.effort = effort
+            self.held -= 1
+
+
+@pytest.mark.parametrize(("effort", "most"), [(COMPUTES, 2), (WAITS, 6)])
+def test_scripts_hold_as_many_turns_as_there_are_and_more_where_they_only_wait(effort: Effort, most: int) -> None:
+    async def story() -> None:
+        predictors = made(Sharing(parallel=2))
+        scripts = Scripts(predictors, 6)
+        await scripts.round(effort)
+        assert scripts.most == 2  # nothing was known of them
+        await scripts.round(effort)
+        assert scripts.most == most
+        predictors.close()
+
+    run(story())
+
+
+def test_a_script_s_turn_keeps_a_thread_s_call_waiting_and_ends_with_its_caller() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing()), Model()
+        scripts = Scripts(predictors, 2)
+        model.let.set()
+        first, behind = scripts.asked(0, COMPUTES), scripts.asked(1, COMPUTES)
+        await asyncio.sleep(0)
+        native = asked(predictors, model, b"native")
+        await asyncio.sleep(0)
+        assert (scripts.held, model.turns) == (1, [])
+        behind.cancel()
+        first.cancel()
+        assert (await native).body == b"native"
+        assert [type(end) for end in await asyncio.gather(first, behind, return_exceptions=True)] == [
+            asyncio.CancelledError,
+            asyncio.CancelledError,
+        ]
+        predictors.close()
+
+    run(story())
+
+
+def test_a_script_s_call_that_is_cancelled_as_its_turn_comes_gives_the_turn_back() -> None:
+    async def story() -> None:
+        predictors = made(Sharing())
+        scripts = Scripts(predictors, 2)
+        first, second = scripts.asked(0, COMPUTES), scripts.asked(1, COMPUTES)
+        await asyncio.sleep(0)
+        scripts.let.set()
+        await first  # the second one has its turn now, and does not know yet
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        async with asyncio.timeout(60.0):
+            await scripts.asked(0, COMPUTES)
+        predictors.close()
+
+    run(story())
+
+
+def test_scripts_that_still_wait_at_the_close_are_cancelled() -> None:
+    async def story() -> None:
+        predictors = made(Sharing())
+        scripts = Scripts(predictors, 2)
+        first, behind = scripts.asked(0, COMPUTES), scripts.asked(1, COMPUTES)
+        await asyncio.sleep(0)
+        predictors.close()
+        with pytest.raises(asyncio.CancelledError):
+            await behind
+        scripts.let.set()
+        await first
+
+    run(story())
+
+
+def test_a_script_that_calls_its_own_instance_is_answered_although_it_has_the_only_turn() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing()), Model()
+        model.let.set()
+        async with predictors.turn(ModelQueue(workers=1)):
+            assert (await asked(predictors, model, b"inner")).body == b"inner"
+        predictors.close()
 
     run(story())

@@ -43,7 +43,7 @@ from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.processes.threads import T, Threads
-from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
+from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.resource_records import Container, Variant
@@ -256,7 +256,7 @@ class Instance:
         self._disk_tier = DiskTier(
             Prefix("s3", "bucket", ""), Store(factories), disk, on_disk, UnpackLimits(), loop.time
         )
-        turns = Turns[QueuedRequest](Sharing(machine.threads, machine.threads))
+        turns = Turns[AnyRequest](Sharing(machine.threads, machine.threads))
         loader = FakeLoader(profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time))
         rests = machine.models_rest
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import NoReturn, Protocol, TypeVar
 
@@ -121,8 +121,8 @@ class ScriptProcess:
             raise _raised(frame)
         return effort
 
-    async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
-        """Answer one request, after those before it. Calls `began` when its turn has come.
+    async def invoke(self, invocation: Invocation) -> Reply:
+        """Answer one request, after those before it.
 
         Raises BadInput for headers that cannot be sent, what the script's process reports, ModelDied, or NotCalled if
         the process had ended before. If the caller is cancelled while the script works, the process is ended: there
@@ -130,7 +130,6 @@ class ScriptProcess:
         """
         request = _request(invocation)
         async with self._turn:
-            began()
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
@@ -147,9 +146,7 @@ class ScriptProcess:
         return outcome
 
     @asynccontextmanager
-    async def stream(
-        self, invocation: Invocation, timeout_s: float, began: Callable[[], None] = lambda: None
-    ) -> AsyncIterator[StreamReply]:
+    async def stream(self, invocation: Invocation, timeout_s: float) -> AsyncIterator[StreamReply]:
         """Answer one request in parts. The first is there when the block begins; the rest is not made when it ends.
 
         Raises as `invoke`, and TimedOut where the turn, the first part or the next part takes longer than `timeout_s`.
@@ -158,7 +155,6 @@ class ScriptProcess:
         request = _request(invocation)
         async with AsyncExitStack() as turn:
             await self._within(timeout_s, turn.enter_async_context(self._turn))
-            began()
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             stream = ScriptStream(*self._open_streams())

@@ -31,7 +31,7 @@ class SimulatedPredictions:
     def ask(self, call: SimulatedCall, predictor: Predictor) -> None:
         """Predict for a request, at its turn."""
         call.predictor = predictor
-        charged_s = self.turns.begin(predictor.queue)
+        charged_s = self.turns.begin(predictor.queue, self.kernel.now_s)
         if charged_s is None:
             self.turns.wait(predictor.queue, call, self.kernel.now_s)
             self._give_turns()

@@ -240,9 +240,9 @@ def test_calls_behind_one_that_ends_the_script_end_as_not_called(
     os.mkfifo(gate)
 
     async def steps(process: ScriptProcess) -> None:
-        began, killed = asyncio.Event(), f"open({str(gate)!r}).read(); os.kill(os.getpid(), signal.SIGKILL)"
-        ending = asyncio.create_task(process.invoke(call(killed), began.set))
-        await began.wait()
+        killed = f"open({str(gate)!r}).read(); os.kill(os.getpid(), signal.SIGKILL)"
+        ending = asyncio.create_task(process.invoke(call(killed)))
+        await asyncio.sleep(0)  # it has its turn
         behind = [asyncio.create_task(process.invoke(call("pass"))) for _ in range(3)]
         await asyncio.sleep(0)
         if gives_up:
