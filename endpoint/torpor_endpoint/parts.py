@@ -22,7 +22,7 @@ from torpor_endpoint.clocks.clock import EndpointClock, RealClock
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.components.component_records import ComponentRecord
-from torpor_endpoint.core.components.component_variants import copies_name
+from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
@@ -335,7 +335,8 @@ def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
     """What runs the inference components of all endpoints."""
 
     async def deleted(component: ComponentRecord) -> None:
-        for generation in range(2):
+        await parts.dispatcher.component_deleted(component.endpoint_name, component.name)
+        for generation in GENERATIONS:
             parts.meters.forget(component.endpoint_name, copies_name(component.name, generation))
         await asyncio.to_thread(parts.autoscaling.forget_component, component.name)
 

@@ -7,6 +7,8 @@ from torpor_endpoint.core.components.component_records import ComponentRecord, C
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 
 PREFIX, SECOND = "component.", ".2"
+GENERATIONS = range(2)
+"""An update by batches goes from one to the other."""
 
 
 def copies_name(component: str, generation: int = 0) -> str:

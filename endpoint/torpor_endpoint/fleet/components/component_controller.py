@@ -20,7 +20,7 @@ from torpor_endpoint.core.components.component_records import (
     ComponentStatus,
     specification_on,
 )
-from torpor_endpoint.core.components.component_variants import copies_name, copies_variant
+from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name, copies_variant
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
 from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
@@ -52,7 +52,7 @@ def served_variants(store: Store) -> set[tuple[str, str]]:
     components among them. At a start the host ends all others: also what a deletion had not ended yet."""
     variants = {(one.name, variant.name) for one in store.endpoints() for variant in wanted_variants(one)}
     served = [one for one in store.components() if one.status not in (ComponentStatus.DELETING, ComponentStatus.FAILED)]
-    copies = [(one, range(2) if one.rollout else (one.generation,)) for one in served]
+    copies = [(one, GENERATIONS if one.rollout else (one.generation,)) for one in served]
     return variants | {(one.endpoint_name, copies_name(one.name, number)) for one, two in copies for number in two}
 
 
@@ -175,7 +175,7 @@ class ComponentController:
         self._behind.discard(component.name)
         deployment = self._deployment(component.endpoint_name)
         if deployment is not None:
-            for generation in range(2):
+            for generation in GENERATIONS:
                 await deployment.drop(copies_name(component.name, generation), "its inference component is deleted")
         await self._deleted(component)
         await asyncio.to_thread(self._store.remove_component, component.name)

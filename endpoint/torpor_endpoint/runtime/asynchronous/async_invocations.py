@@ -87,4 +87,6 @@ class AsyncInvocations:
             raise
         waiting = Waiting(number, request.endpoint, request.variant, request.received_s, request.expires_s)
         self._dispatcher.add(waiting)
+        if route.pool.closed:
+            await self._dispatcher.came_too_late(waiting)
         return request

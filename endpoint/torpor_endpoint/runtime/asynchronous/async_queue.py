@@ -48,6 +48,7 @@ END = """
 CANCEL = "UPDATE requests SET state = ?, ended_s = ?, body = NULL WHERE number = ? AND state = ?"
 ATTEMPT = "UPDATE requests SET attempts = ? WHERE number = ? AND state = ?"
 DOOM = "UPDATE requests SET expires_s = 0, reason = ? WHERE endpoint = ? AND state = ?"
+DOOM_OF = f"{DOOM} AND variant = ?"
 PRUNE = "DELETE FROM requests WHERE number IN (SELECT number FROM requests WHERE ended_s < ? LIMIT ?)"
 
 
@@ -120,9 +121,13 @@ class AsyncQueue:
         found: bool = await self._changed(partial(self._database.changed, CANCEL, *values))
         return found
 
-    async def doom(self, endpoint: str, reason: str) -> None:
-        """No request that waits for this endpoint may be answered any more."""
-        await self._changed(partial(self._database.changed, DOOM, reason, endpoint, AsyncState.QUEUED))
+    async def doom(self, endpoint: str, reason: str, variants: Collection[str] | None = None) -> None:
+        """No request that waits for this endpoint, or for these variants of it, may be answered any more."""
+        values = (reason, endpoint, AsyncState.QUEUED)
+        if variants is None:
+            await self._changed(partial(self._database.changed, DOOM, *values))
+        for variant in variants or ():
+            await self._changed(partial(self._database.changed, DOOM_OF, *values, variant))
 
     async def prune(self) -> None:
         """Forget the requests that ended more than `KEPT_S` ago."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.clocks.clock import Pause
+from torpor_endpoint.core.components.component_variants import GENERATIONS, component_of, copies_name
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
@@ -24,6 +25,7 @@ from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 LOOKING_S = 1.0
 PRUNING_S = 3600.0
 DELETED = "ClientError: The endpoint was deleted."
+COMPONENT_DELETED = "ClientError: The inference component was deleted."
 
 Key = tuple[str, str]
 
@@ -108,10 +110,19 @@ class AsyncDispatcher:
     async def deleted(self, endpoint: str) -> None:
         """The endpoint is gone: its requests stop, and fail in the background."""
         await self._queue.doom(endpoint, DELETED)
-        for key in [key for key in self._lines if key[0] == endpoint]:
-            gone = self._lines.pop(key)
-            await gone.stop()
-            self._given_up.add(sorted([*gone.line.running, *(one.number for one in gone.line)]))
+        await self._give_up([key for key in self._lines if key[0] == endpoint])
+
+    async def component_deleted(self, endpoint: str, component: str) -> None:
+        """The inference component is gone: its requests fail in the background."""
+        variants = [copies_name(component, generation) for generation in GENERATIONS]
+        await self._queue.doom(endpoint, COMPONENT_DELETED, variants)
+        await self._give_up([key for key in self._lines if key[0] == endpoint and key[1] in variants])
+
+    async def came_too_late(self, one: Waiting) -> None:
+        """A request was accepted for instances that are gone now. If its component was deleted, it fails."""
+        component, live = component_of(one.variant), self._roster.get(one.endpoint)
+        if component is not None and live is not None and component not in live.components:
+            await self.component_deleted(one.endpoint, component)
 
     # -- what others want to know ----------------------------------------------------------------------------------
     def running(self, endpoint: str | None) -> list[int]:
@@ -185,6 +196,13 @@ class AsyncDispatcher:
             pool.traffic.queued = waiting[pool] + unsent
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    async def _give_up(self, keys: Collection[Key]) -> None:
+        """Send nothing more of these lines, and end their requests."""
+        for key in keys:
+            gone = self._lines.pop(key)
+            await gone.stop()
+            self._given_up.add(sorted([*gone.line.running, *(one.number for one in gone.line)]))
+
     def _every_line(self, endpoint: str | None = None) -> list[Line]:
         """The lines of one endpoint, or of all."""
         return [sending.line for (name, _), sending in self._lines.items() if endpoint in (None, name)]

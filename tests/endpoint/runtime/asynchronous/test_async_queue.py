@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,16 @@ def test_the_requests_of_a_deleted_endpoint_may_not_be_answered_after_a_crash(op
         await queue.doom("gone", "deleted")
         assert [(one.endpoint, one.expires_s) for one in queue.waiting()] == [("gone", 0.0), ("here", 62.0)]
         assert [one.reason for one in queue.latest("gone", None, 10)] == ["deleted"]
+
+    with_queue(opened, story)
+
+
+def test_the_requests_of_a_deleted_component_alone_may_not_be_answered_after_a_crash(opened: OpenPart) -> None:
+    async def story(queue: AsyncQueue) -> None:
+        for number, variant in enumerate(("component.a", "component.a.2", "component.b"), start=1):
+            await queue.add(replace(request(number, "e"), variant=variant))
+        await queue.doom("e", "deleted", ["component.a", "component.a.2"])
+        assert [one.expires_s > 0 for one in queue.waiting()] == [False, False, True]
 
     with_queue(opened, story)
 

@@ -18,7 +18,8 @@ from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnkno
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.in_service.served_endpoints import TrafficShift
-from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
+from torpor_endpoint.runtime.asynchronous.async_queue import Waiting
+from torpor_endpoint.runtime.asynchronous.dispatcher import COMPONENT_DELETED, DELETED
 
 
 def test_requests_are_sent_in_their_order_one_at_a_time(tmp_path: Path) -> None:
@@ -141,6 +142,28 @@ def test_the_requests_of_a_deleted_endpoint_fail_and_say_so(tmp_path: Path) -> N
         assert scene.instances.sent == [b"wait"]
         await reached(lambda: len(scene.messages) == 4, look_s=0.1)
         assert len(list((scene.bucket / "failed").iterdir())) == 4
+
+    played(tmp_path, story)
+
+
+def test_the_requests_of_a_deleted_component_fail_at_once_and_those_of_others_wait(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        capacity = PoolOnFakeHost(scene.stage.host).pool
+        capacity.become(Variant("v", "", (), instance_type="ml.m5.large", instance_count=1))
+        scene.live.serve({"v": capacity})
+        others = await scene.ask(b"for another one", variant="component.two")
+        numbers = [*await scene.ask(b"1", variant="component.one"), *await scene.ask(b"2", variant="component.one.2")]
+        await scene.dispatcher.component_deleted("shop", "one")
+        await scene.ended(*numbers)
+        [late] = await scene.ask(b"accepted as it was deleted", variant="component.one")
+        await scene.dispatcher.came_too_late(Waiting(late, "shop", "component.one", 0.0, 9e9))
+        await scene.ended(late)
+        assert {scene.kept(number).reason for number in (*numbers, late)} == {COMPONENT_DELETED}
+        assert {scene.kept(number).state for number in (*numbers, late)} == {AsyncState.FAILED}
+        assert len(list((scene.bucket / "failed").iterdir())) == 3
+        await reached(lambda: scene.counted(metrics.INVOCATION_FAILURES, "component.one") == 2, look_s=0.1)
+        assert scene.counted(metrics.INVOCATION_FAILURES, "component.one.2") == 1
+        assert scene.kept(*others).ended_s is None
 
     played(tmp_path, story)
 

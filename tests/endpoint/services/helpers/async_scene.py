@@ -180,8 +180,8 @@ class Scene:
     async def ended(self, *numbers: int) -> None:
         await reached(lambda: all(self.kept(number).ended_s is not None for number in numbers), look_s=0.5)
 
-    def counted(self, metric: metrics.Metric) -> float:
-        return self.registry.series(metric, {"EndpointName": "shop", "VariantName": "v"}).total().sum
+    def counted(self, metric: metrics.Metric, variant: str = "v") -> float:
+        return self.registry.series(metric, {"EndpointName": "shop", "VariantName": variant}).total().sum
 
 
 Story = Callable[[Scene], Awaitable[None]]
