@@ -26,6 +26,7 @@ from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
 from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
 from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
+from torpor_endpoint.fleet.components.left_behind import leave_behind, leave_orphans_behind, with_endpoint
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -51,7 +52,8 @@ def served_variants(store: Store) -> set[tuple[str, str]]:
     """Each endpoint and variant that is served, or will be once its creation or update ends, those of inference
     components among them. At a start the host ends all others: also what a deletion had not ended yet."""
     variants = {(one.name, variant.name) for one in store.endpoints() for variant in wanted_variants(one)}
-    served = [one for one in store.components() if one.status not in (ComponentStatus.DELETING, ComponentStatus.FAILED)]
+    ended = (ComponentStatus.DELETING, ComponentStatus.FAILED)
+    served = [one for one in with_endpoint(store) if one.status not in ended]
     copies = [(one, GENERATIONS if one.rollout else (one.generation,)) for one in served]
     return variants | {(one.endpoint_name, copies_name(one.name, number)) for one, two in copies for number in two}
 
@@ -93,6 +95,7 @@ class ComponentController:
     async def start(self) -> None:
         """Serve every component of an endpoint in service, and finish what a restart interrupted."""
         self._settling.start()
+        await asyncio.to_thread(leave_orphans_behind, self._store, self.changed)
         for component in sorted(await asyncio.to_thread(self._store.components), key=_memory_mib, reverse=True):
             if component.status in ANSWERING:
                 await self._serve(component)
@@ -105,6 +108,9 @@ class ComponentController:
 
     async def endpoint_deleted(self, endpoint: str) -> None:
         """The endpoint is gone, with the copies that served. The records of its components stay, as on AWS."""
+        record = await asyncio.to_thread(self._store.endpoint, endpoint)
+        if record is not None:
+            await asyncio.to_thread(leave_behind, self._store, self.changed, record)
         deployment = self._deployments.pop(endpoint, None)
         if deployment is not None:
             await deployment.close("its endpoint is deleted")

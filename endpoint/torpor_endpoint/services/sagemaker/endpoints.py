@@ -7,9 +7,9 @@ from torpor_account.aws.calls import Call
 from torpor_endpoint.core.lifecycle import EndpointEvent, after, may
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout
+from torpor_endpoint.fleet.components.left_behind import leave_behind
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.components.capacity_rules import check_room_stays
-from torpor_endpoint.services.sagemaker.components.left_behind import leave_behind
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms, check_deployment, check_kept
 from torpor_endpoint.services.sagemaker.deployments.policy_reading import rollout_policy
@@ -93,7 +93,7 @@ def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict
 def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
     endpoint = _changeable(control, call, EndpointEvent.DELETE)
     _moved(control, endpoint, EndpointEvent.DELETE)
-    leave_behind(control, endpoint)
+    leave_behind(control.store, control.component_changed, endpoint)
     return {}
 
 

@@ -148,7 +148,7 @@ def test_a_new_component_is_in_service_once_its_copies_are_ready() -> None:
         ({"specifications": (replace(SPECIFICATION, resources=CopyResources(9000)),)}, "There is not enough hardware"),
         ({"copies": 5}, "There is not enough hardware resources on the instances"),
         ({"variant_name": "w"}, "Endpoint shop has no production variant w"),
-        ({"endpoint_name": "gone"}, "Endpoint gone of inference component one is not in service."),
+        ({"endpoint_name": "gone"}, "The endpoint gone was deleted"),
         ({"specifications": (replace(SPECIFICATION, containers=(Container("strange/image"),)),)}, "The image strange"),
         ({"specifications": (replace(SPECIFICATION, instance_type="ml.m5.xlarge"),)}, "Inference component one has no"),
         ({"specifications": (replace(SPECIFICATION, resources=None, base_name="b"),)}, "Inference component one is an"),
@@ -240,6 +240,37 @@ def test_every_size_that_instances_come_to_is_recorded_however_soon_they_follow(
         assert shop.endpoint.variants[0].instance_count == 5
 
     told(ONE, story)
+
+
+@pytest.mark.parametrize("status", [ComponentStatus.IN_SERVICE, ComponentStatus.CREATING, ComponentStatus.UPDATING])
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_restart_in_the_deletion_of_an_endpoint_leaves_no_copy_and_no_component_in_service(
+    status: ComponentStatus, gone: bool
+) -> None:
+    async def whole() -> None:
+        with FakeHost() as host:
+            database = SqliteFile(":memory:", RECORDS)
+            shop = Shop(host, database, replace(ONE, status=status))
+            deleting = replace(SHOP, status=EndpointStatus.DELETING)  # the record is written, and the process ended
+            shop.store.replace_endpoint(deleting, expected_status=SHOP.status)
+            if gone:
+                shop.store.remove_endpoint("shop")
+                shop.store.add_endpoint(replace(SHOP, created_s=2.0))  # another one of its name
+            assert ("shop", "component.one") not in served_variants(shop.store)
+            await shop.controller.start()
+            await shop.components.start()
+            await reached(lambda: shop.status is ComponentStatus.FAILED)
+            assert "The endpoint shop was deleted" in ((shop.record and shop.record.failure_reason) or "")
+            if not gone:
+                await reached(lambda: shop.store.endpoint("shop") is None)
+            shop.change(status=ComponentStatus.DELETING)
+            await reached(lambda: shop.record is None)
+            await shop.components.close()
+            await shop.controller.close()
+            assert host.living == {}
+            database.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 60.0))
 
 
 @pytest.mark.parametrize("status", [ComponentStatus.DELETING, ComponentStatus.FAILED])
