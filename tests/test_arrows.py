@@ -142,7 +142,13 @@ def test_arrows_point_one_way(package: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "core", ["container/torpor_container/core", "endpoint/torpor_account/core", "endpoint/torpor_endpoint/core"]
+    "core",
+    [
+        "container/torpor_container/core",
+        "endpoint/torpor_account/core",
+        "endpoint/torpor_endpoint/core",
+        "sdk/torpor/confirming/core",
+    ],
 )
 def test_cores_are_pure(core: str) -> None:
     wrong = [

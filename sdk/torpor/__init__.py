@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torpor.calling.caller import Caller
     from torpor.calling.connection import client
     from torpor.calling.invoke_errors import InvokeError, ModelError
+    from torpor.confirming.plan_confirmation import Confirmation, confirm
     from torpor.errors import (
         EndpointFailed,
         EndpointRefused,
@@ -45,6 +46,7 @@ __all__ = [
     "BadScenario",
     "BadTrace",
     "Caller",
+    "Confirmation",
     "EndpointFailed",
     "EndpointRefused",
     "EndpointUnreachable",
@@ -65,6 +67,7 @@ __all__ = [
     "__version__",
     "bundle",
     "client",
+    "confirm",
     "local",
     "nightly",
     "plan",
@@ -84,6 +87,8 @@ _HOMES = {
     "Local": "torpor.hosting.local_endpoint",
     "simulate": "torpor.simulator.simulation_run",
     "plan": "torpor.simulator.planning.cheapest_plan",
+    "confirm": "torpor.confirming.plan_confirmation",
+    "Confirmation": "torpor.confirming.plan_confirmation",
     "Scenario": "torpor.simulator.scenario",
     "ShadowVariant": "torpor.simulator.shadow_variant",
     "Nightly": "torpor.simulator.nightly",
@@ -126,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_simulators(name: str) -> bool:
-    return _HOMES.get(name, "").startswith(("torpor.simulator", "torpor.workloads"))
+    return _HOMES.get(name, "").startswith(("torpor.confirming", "torpor.simulator", "torpor.workloads"))

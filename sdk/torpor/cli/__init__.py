@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "studies.replay:replay",
     "simulate": "studies.simulate:simulate",
     "plan": "studies.plan:plan",
+    "confirm": "studies.confirm:confirm",
     "conformance": "conformance:conformance",
     "async": "async_requests:app",
     "transform": "transform:app",

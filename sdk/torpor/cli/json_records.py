@@ -179,9 +179,22 @@ class OptionEntry:
 
 
 @dataclass(frozen=True)
+class PlanSource:
+    """The trace and the profiles as they were named, empty for none; `spreads` is null unless they were given."""
+
+    trace: str
+    profiles: str
+    seed: int
+    lasts_s: float | None
+    spreads: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
 class PlanOutput:
     """`plan` is the name of the option that the plan is, null if none meets the SLO; `create_endpoint_config` has the
-    members of the call that deploys it, `environment` is for the container of its model."""
+    members of the call that deploys it, `environment` is for the container of its model. `torpor confirm` reads
+    `source`, `scenario` (the fields of torpor.Scenario) and `played` (requests); `forecast` is by the search's own
+    seed."""
 
     slo_s: float
     quantile: float
@@ -194,6 +207,10 @@ class PlanOutput:
     policies: tuple[PolicyFigures, ...]
     assumed: tuple[str, ...]
     left_out: tuple[str, ...]
+    source: PlanSource
+    scenario: dict[str, Any] | None
+    forecast: ScenarioFigures | None
+    played: int
 
 
 @dataclass(frozen=True)
@@ -223,6 +240,45 @@ class ReplayOutput:
 
 
 @dataclass(frozen=True)
+class ConfirmedEntry:
+    """One figure. `off` is in percentage points of a share, and in percent of the live figure otherwise, as is `aim`.
+    `agrees` is null for a time on a machine that was too busy, and for a figure that is not known."""
+
+    figure: str
+    forecast: float | None
+    live: float | None
+    off: float | None
+    aim: float
+    agrees: bool | None
+
+
+@dataclass(frozen=True)
+class ConfirmOutput:
+    """`verdict` is `the same`, `reversed` or `unknown`; `live_meets` is null if the machine was too busy to judge.
+    `waiting_share` is the share of the time in which some process waited for a processor, `sent_late_p99_s` how late
+    requests were sent. `requests` of the trace's `of` were sent, from second `since_s`."""
+
+    plan: str
+    verdict: str
+    forecast_meets: bool
+    live_meets: bool | None
+    slo_s: float
+    quantile: float
+    requests: int
+    of: int
+    since_s: float
+    lasts_s: float
+    quiet_s: float
+    speed: float
+    figures: tuple[ConfirmedEntry, ...]
+    causes: tuple[str, ...]
+    busy: bool
+    waiting_share: float
+    sent_late_p99_s: float
+    processors: int
+
+
+@dataclass(frozen=True)
 class TransformOutput:
     """The job that is named, or all jobs, the newest last."""
 
@@ -245,6 +301,7 @@ OUTPUTS: Mapping[str, type] = {
     "simulate": SimulateOutput,
     "plan": PlanOutput,
     "replay": ReplayOutput,
+    "confirm": ConfirmOutput,
     "transform ls": TransformOutput,
     "transform show": TransformOutput,
     "transform watch": TransformOutput,

@@ -17,15 +17,17 @@ ALL = LIMIT_MAX
 
 @dataclass(frozen=True)
 class Which:
-    """Selects rows: of one endpoint or of all (None), since a time in epoch seconds or the default (None)."""
+    """Selects rows: of one endpoint or of all (None), since a time in epoch seconds or the default (None). Costs also
+    end at a time, which is now by default (None)."""
 
     endpoint: str | None = None
     since_s: float | None = None
+    until_s: float | None = None
 
     @property
     def query(self) -> dict[str, str]:
         """The parameters of the page."""
-        parameters = {"endpoint": self.endpoint, "since_s": self.since_s}
+        parameters = {"endpoint": self.endpoint, "since_s": self.since_s, "until_s": self.until_s}
         return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

@@ -48,6 +48,8 @@ SETTINGS = ("policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive"
 
 ENVIRONMENT = {field: BY_FIELD[field].variable for field in SETTINGS}
 """The variable that sets each of them."""
+MEMORY = "TORPOR_MEMORY_MIB"
+"""The variable that sets `memory_mib`."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -214,7 +216,8 @@ class Scenario:
         """The other settings, for the model's `Environment`. Torpor uses them; AWS's endpoints ignore them."""
         plain = Scenario()
         chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
-        return {
+        memory = {} if self.memory_mib is None else {MEMORY: f"{self.memory_mib:.12g}"}
+        return memory | {
             ENVIRONMENT[field]: f"{value:.12g}" if isinstance(value, float) else str(value)
             for field, value in chosen.items()
         }

@@ -45,6 +45,18 @@ ARGUMENTS: Mapping[str, Kind] = {
 }
 
 
+@dataclass(frozen=True)
+class TraceSource:
+    """Where inputs came from, so that they can be read again: the arguments of `load`. `trace` is empty for a trace in
+    memory, as is `profiles` for those in memory and for none."""
+
+    trace: str = ""
+    profiles: str = ""
+    seed: int = 0
+    lasts_s: float | None = None
+    spreads: Spreads | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class SimulationInputs:
     """What a scenario is simulated with: the traffic, the profiles of its models, and the seed of everything drawn."""
@@ -57,6 +69,7 @@ class SimulationInputs:
     assumed: tuple[str, ...] = ()  # what was not known, and what is used instead
     redrawn: bool = False  # whether the profiles were drawn too
     profiled: str = ""  # the file of the profiles
+    source: TraceSource = TraceSource()
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
     on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
     stand_ins: StandIns | None = field(default=None, repr=False)  # for models that the ledger of the profiles lacks
@@ -110,6 +123,10 @@ def load(
     those of `torpor.simulate`. Raises BadTrace, BadScenario."""
     check(BadScenario, ARGUMENTS, {"seed": seed, "spreads": spreads})
     inputs = _loaded(trace, profiles, seed, spreads)
+    in_files = isinstance(trace, Path | str) and (profiles is None or isinstance(profiles, Path | str))
+    if in_files:
+        source = TraceSource(f"{trace}", "" if profiles is None else f"{profiles}", seed, lasts_s, spreads)
+        inputs = replace(inputs, source=source)
     return inputs if lasts_s is None else replace(inputs, trace=TimedTrace(inputs.trace, lasts_s, inputs.what))
 
 

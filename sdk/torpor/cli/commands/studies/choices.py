@@ -90,6 +90,11 @@ def lasts_s(text: str | None) -> float | None:
     return None if text is None else _span_s("--lasts", text)
 
 
+def within_s(text: str) -> float:
+    """The longest time of a confirmation, in seconds. Raises UsageRefused."""
+    return _span_s("--within", text)
+
+
 def keep_alives_s(text: str) -> Sequence[float]:
     """Keep-alive times in seconds, without 'never'. Raises UsageRefused."""
     return [keep_alive_s(part) for part in several("--sleep-after", text) if part != NEVER]

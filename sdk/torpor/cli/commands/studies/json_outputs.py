@@ -1,12 +1,15 @@
 """Makes the records that the commands on traces print with `--json`, from their results."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torpor.cli.json_records import (
+    ConfirmedEntry,
+    ConfirmOutput,
     OptionEntry,
     OutcomeEntry,
     PlanOutput,
+    PlanSource,
     PolicyFigures,
     ReplayOutput,
     ScenarioFigures,
@@ -15,6 +18,7 @@ from torpor.cli.json_records import (
 )
 
 if TYPE_CHECKING:
+    from torpor.confirming.plan_confirmation import Confirmation
     from torpor.replay.replay_result import Replayed
     from torpor.simulator.planning.plan_result import PlanResult
     from torpor.simulator.planning.priced_options import Priced
@@ -50,6 +54,46 @@ def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
         ),
         (*found.assumed, *found.at_full_speed),
         tuple(found.left_out),
+        **_recorded(found),
+    )
+
+
+def _recorded(found: "PlanResult") -> dict[str, Any]:
+    """What `torpor confirm` reads from a plan."""
+    from torpor.simulator.planning.recorded_plan import RecordedPlan
+    from torpor_container.typed_json import written
+
+    fields = written(RecordedPlan.of(found))
+    forecast = ScenarioFigures(**found.seeds[0].summary(found.prices)) if found.seeds else None
+    return {
+        "source": PlanSource(**fields["source"]),
+        "scenario": fields["scenario"],
+        "forecast": forecast,
+        "played": fields["played"],
+    }
+
+
+def confirm_output(done: "Confirmation") -> ConfirmOutput:
+    part, compared = done.part, done.compared
+    return ConfirmOutput(
+        done.scenario.name,
+        compared.verdict.value,
+        compared.forecast_meets,
+        compared.live_meets,
+        compared.goal.slo_s,
+        compared.goal.quantile,
+        part.requests,
+        part.of,
+        part.since_s,
+        part.lasts_s,
+        part.quiet_s,
+        part.speed,
+        tuple(ConfirmedEntry(**one.__dict__) for one in done.figures),
+        done.causes,
+        compared.busy,
+        compared.strain.waiting_share,
+        compared.strain.sent_late_s,
+        compared.strain.processors,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.commands.studies.simulate import span
 from torpor.cli.console import AsJson, console, fitted, print_json
 from torpor.cli.exit_codes import ExitCode, UsageRefused
+from torpor.cli.json_records import text
 from torpor.cli.progress_bar import bar
 from torpor.extras import require
 from torpor.prices.dollars import dollars
@@ -31,6 +33,7 @@ SHOWN = 8
 NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
 REQUESTS = "Of a longer trace, simulate the busiest stretch of this many requests first."
 PLAYED_MAX = "Simulate at most this many requests, from the beginning of the trace."
+OUT = "Write what --json prints to this file, for `torpor confirm`."
 SPARE = ("hits",)
 """Columns that a narrow terminal omits."""
 
@@ -56,10 +59,12 @@ def plan(
     region: choices.Region = None,
     shadow: choices.Shadow = None,
     containers: choices.Containers = None,
+    out: Annotated[Path | None, typer.Option(help=OUT, metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
+    choices.writable_file("--out", out)
     from torpor.simulator.planning.plan_space import KEEP_ALIVES, SEARCHED, Goal, PlanSpace
 
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
@@ -76,6 +81,8 @@ def plan(
     beside = None if shadow is None else shadow_of(shadow, inputs)
     priced = choices.prices_from(prices, region)
     found = searched(inputs, goal, space, (requests, played_max), seeds=seeds, prices=priced, shadow=beside)
+    if out is not None:
+        out.write_text(text(plan_output(found, answer(found))) + "\n", encoding="utf-8")
     if as_json:
         print_json(plan_output(found, answer(found)))
     else:

@@ -1,0 +1,71 @@
+"""The verdict of a confirmation, and the figures side by side."""
+
+from dataclasses import replace
+
+import pytest
+
+from torpor.confirming.core.forecast_beside_fact import (
+    ConfirmedGoal,
+    ForecastBesideFact,
+    LiveVerdict,
+    MachineStrain,
+    TrafficFigures,
+)
+
+GOAL = ConfirmedGoal(slo_s=0.5, quantile=0.99)
+GOOD = TrafficFigures(1000, 0, 5, 900, 100, 40, 3, 2, 0.01, 0.2, 3600.0, 0.1)
+IDLE = MachineStrain(0.001, 0.05, 5, 4, 64, 2)
+BUSY = replace(IDLE, waiting_share=0.8)
+HELD_UP = replace(IDLE, sent_late_s=0.3)
+
+
+def compared(late: int = 5, strain: MachineStrain = IDLE, **live: float) -> ForecastBesideFact:
+    return ForecastBesideFact(GOAL, GOOD, replace(GOOD, late=late, **live), replace(strain, late=late))
+
+
+@pytest.mark.parametrize(
+    ("strain", "late", "verdict"),
+    [
+        (IDLE, 10, LiveVerdict.SAME),
+        (IDLE, 11, LiveVerdict.REVERSED),
+        (BUSY, 10, LiveVerdict.SAME),
+        (BUSY, 11, LiveVerdict.UNKNOWN),
+        (HELD_UP, 10, LiveVerdict.SAME),
+        (HELD_UP, 11, LiveVerdict.UNKNOWN),
+    ],
+)
+def test_late_requests_condemn_a_plan_on_an_idle_machine_only(
+    strain: MachineStrain, late: int, verdict: LiveVerdict
+) -> None:
+    assert compared(late, strain).verdict == verdict
+
+
+def test_on_a_busy_machine_requests_are_in_time_from_the_moment_at_which_they_were_due() -> None:
+    """The endpoint answered in time what the sender had held up: the traffic was not the trace's."""
+    held_up = ForecastBesideFact(GOAL, GOOD, GOOD, replace(HELD_UP, late=200))
+    assert held_up.verdict == LiveVerdict.UNKNOWN
+
+
+def test_a_goal_that_is_met_against_the_forecast_reverses_it() -> None:
+    slow = replace(GOOD, late=300)
+    assert ForecastBesideFact(GOAL, slow, GOOD, IDLE).verdict == LiveVerdict.REVERSED
+    assert ForecastBesideFact(GOAL, slow, replace(GOOD, late=200), IDLE).verdict == LiveVerdict.SAME
+
+
+def test_each_figure_is_held_against_the_aim_of_the_simulator() -> None:
+    rows = {one.figure: one for one in compared(hits=915, loads=99, p99_s=0.15, usd=0.0).figures}
+    assert (rows["hit ratio"].off, rows["hit ratio"].agrees) == (pytest.approx(-1.5), False)
+    assert (rows["loads"].off, rows["loads"].agrees) == (pytest.approx(100 / 99), True)
+    assert (rows["p99_s"].off, rows["p99_s"].agrees) == (pytest.approx(100 / 3), False)
+    assert (rows["usd"].off, rows["usd"].agrees) == (None, False)
+    assert rows["wakes"].agrees
+
+
+def test_times_on_a_busy_machine_are_not_judged_and_counts_are() -> None:
+    rows = {one.figure: one for one in compared(strain=BUSY, hits=800, p99_s=9.0).figures}
+    assert (rows["p99_s"].agrees, rows["late"].agrees, rows["hit ratio"].agrees) == (None, None, False)
+
+
+def test_a_figure_that_is_not_known_is_not_judged() -> None:
+    rows = {one.figure: one for one in ForecastBesideFact(GOAL, replace(GOOD, usd=None), GOOD, IDLE).figures}
+    assert (rows["usd"].off, rows["usd"].agrees) == (None, None)

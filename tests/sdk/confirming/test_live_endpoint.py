@@ -1,0 +1,39 @@
+"""Whether an endpoint that runs is of a plan's configuration, as SageMaker's API describes it."""
+
+from typing import Any
+
+import pytest
+
+from torpor.confirming.live_endpoint import differences
+from torpor.simulator.scenario import Scenario
+
+ASLEEP = Scenario(instances_min=0, instances_max=2, idle_s=60.0, policy="GDSF", memory_mib=512.0)
+
+
+def described(scenario: Scenario, **environment: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    return scenario.variant(), {"PrimaryContainer": {"Environment": {**scenario.environment(), **environment}}}
+
+
+@pytest.mark.parametrize("scenario", [Scenario(), Scenario(instances=3), ASLEEP])
+def test_what_a_plan_deploys_is_of_its_configuration(scenario: Scenario) -> None:
+    assert list(differences(scenario, *described(scenario, OTHER="1"))) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"instance_type": "ml.c5.large", "memory_mib": 512.0}, "InstanceType is ml.c5.large, and ml.m5.large in the"),
+        ({"instances_max": 3}, "ManagedInstanceScaling is {'Status': 'ENABLED', 'MinInstanceCount': 0, 'MaxInst"),
+        ({"policy": "LRU"}, "TORPOR_POLICY is None, and GDSF in the plan"),
+        ({"idle_s": 90.0}, "TORPOR_IDLE_SECONDS is 90, and 60 in the plan"),
+        ({"memory_mib": 64.0}, "TORPOR_MEMORY_MIB is 64, and 512 in the plan"),
+    ],
+)
+def test_each_other_setting_is_named(changes: dict[str, Any], said: str) -> None:
+    [found] = differences(ASLEEP, *described(ASLEEP.altered(**changes)))
+    assert found.startswith(said)
+
+
+def test_a_number_of_instances_is_compared_where_nothing_scales() -> None:
+    [found] = differences(Scenario(instances=2), *described(Scenario(instances=3)))
+    assert found == "InitialInstanceCount is 3, and 2 in the plan"
