@@ -80,7 +80,7 @@ def lived(
     """Send the trace, which begins at 0, and return its figures. An endpoint whose clock can be moved then goes on to
     second `until_s` of the trace, so that what sleeps has fallen asleep. `slo_s` decides which requests are late."""
     before, began_s = _counts(endpoint), endpoint.now_s()
-    sending = _Sending(trace, endpoint, body, pace, gap_s if endpoint.movable else inf, began_s, watch)
+    sending = _PacedStretches(trace, endpoint, body, pace, gap_s if endpoint.movable else inf, began_s, watch)
     looks = InstanceWatch(endpoint)
     with looks.watching():
         replayed = sending.replayed()
@@ -102,7 +102,7 @@ def lived(
 
 
 @dataclass(eq=False)
-class _Sending:
+class _PacedStretches:
     trace: Recorded
     endpoint: ConfirmingEndpoint
     body: Body

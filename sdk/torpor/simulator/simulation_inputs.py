@@ -54,7 +54,7 @@ class TraceSource:
     profiles: str = ""
     seed: int = 0
     lasts_s: float | None = None
-    spreads: Spreads | None = None
+    spreads: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,8 @@ def load(
     inputs = _loaded(trace, profiles, seed, spreads)
     in_files = isinstance(trace, Path | str) and (profiles is None or isinstance(profiles, Path | str))
     if in_files:
-        source = TraceSource(f"{trace}", "" if profiles is None else f"{profiles}", seed, lasts_s, spreads)
+        given = None if spreads is None else dict(spreads.__dict__)
+        source = TraceSource(f"{trace}", "" if profiles is None else f"{profiles}", seed, lasts_s, given)
         inputs = replace(inputs, source=source)
     return inputs if lasts_s is None else replace(inputs, trace=TimedTrace(inputs.trace, lasts_s, inputs.what))
 

@@ -39,6 +39,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "logs": (NOWHERE, ExitCode.UNREACHABLE),
     "replay": (("calls.csv", "--body", "a", *NOWHERE), ExitCode.UNREACHABLE),
     "simulate": (("nowhere.csv",), ExitCode.FAILED),
+    "confirm": (("nowhere.json", "--models", "a", "--body", "b"), ExitCode.FAILED),
     "plan": (("nowhere.csv", "--slo-ms", "9"), ExitCode.FAILED),
 }
 """A fault of each command, and how it ends."""

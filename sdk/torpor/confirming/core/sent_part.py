@@ -17,7 +17,7 @@ JUMP_S = 0.3
 class SendingBudget:
     """What sending may take. Quiet times of more than `gap_s` are skipped where the endpoint's clock can be moved."""
 
-    within_s: float
+    wall_max_s: float
     requests_max: int
     speed: float = 1.0
     gap_s: float = inf
@@ -53,7 +53,7 @@ class SentPart:
 def chosen(times_s: Times, budget: SendingBudget) -> SentPart:
     """The part with most requests that the budget allows; of several, the first. At least one request."""
     spent_s, of = budget.spent_s(times_s), len(times_s)
-    until = np.searchsorted(spent_s, spent_s + budget.within_s, side="right")
+    until = np.searchsorted(spent_s, spent_s + budget.wall_max_s, side="right")
     until = np.minimum(until, np.arange(of) + budget.requests_max)
     since = int((until - np.arange(of)).argmax())
     part = slice(since, int(until[since]))

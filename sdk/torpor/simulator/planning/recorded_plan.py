@@ -1,33 +1,36 @@
 """A plan as its file has it: enough to simulate it again, and to confirm it with a live endpoint."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from torpor.errors import TorporError
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.plan_space import Goal
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.simulation_inputs import SimulationInputs, TraceSource, load
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, TraceSource, load
 from torpor.workloads import First
-from torpor_container.typed_json import UnreadableRecord, read
+from torpor.workloads.profile import ContainerProfile
+from torpor_container.typed_json import UnreadableRecord, read, written
 
 ACCEPTED = "it is what `torpor plan TRACE --slo-ms … --json` prints, or what --out writes"
 
 
 @dataclass(frozen=True)
 class RecordedPlan:
-    """A plan in a file. `scenario` is None if nothing met the goal."""
+    """A plan in a file. `scenario` has the fields of a Scenario; it is None if nothing met the goal."""
 
     slo_s: float
     quantile: float
     source: TraceSource
-    scenario: Scenario | None = None
+    scenario: Mapping[str, Any] | None = None
     played: int = 0  # the requests of the trace that were simulated, from its beginning
 
     @classmethod
     def of(cls, found: PlanResult) -> "RecordedPlan":
-        scenario = None if found.best is None else found.best.scenario
+        scenario = None if found.best is None else written(found.best.scenario)
         return cls(found.goal.slo_s, found.goal.quantile, found.inputs.source, scenario, found.requests)
 
     def inputs(self, folder: Path) -> SimulationInputs:
@@ -37,9 +40,8 @@ class RecordedPlan:
         if not source.trace:
             raise TorporError("the plan's trace was not in a file: pass the PlanResult itself, or give trace=")
         profiles = _beside(folder, source.profiles) if source.profiles else None
-        found = load(
-            _beside(folder, source.trace), profiles, seed=source.seed, spreads=source.spreads, lasts_s=source.lasts_s
-        )
+        spreads = None if source.spreads is None else Spreads(**source.spreads)
+        found = load(_beside(folder, source.trace), profiles, seed=source.seed, spreads=spreads, lasts_s=source.lasts_s)
         return found if not self.played else replace(found, trace=First(found.trace, self.played))
 
 
@@ -62,7 +64,7 @@ def confirmable(plan: PlanResult | Path | str) -> ConfirmablePlan:
     if recorded.scenario is None:
         raise TorporError(f"{plan}: there is no plan to confirm: nothing in its space met the goal")
     inputs = recorded.inputs(Path(plan).parent)
-    return ConfirmablePlan(inputs, recorded.scenario, Goal(recorded.slo_s, recorded.quantile))
+    return ConfirmablePlan(inputs, _scenario(recorded.scenario), Goal(recorded.slo_s, recorded.quantile))
 
 
 def read_plan(file: Path) -> RecordedPlan:
@@ -71,6 +73,12 @@ def read_plan(file: Path) -> RecordedPlan:
         return read(RecordedPlan, json.loads(file.read_text(encoding="utf-8")))
     except (UnreadableRecord, ValueError) as error:
         raise TorporError(f"{file} is no plan: {ACCEPTED} ({error})") from error
+
+
+def _scenario(fields: Mapping[str, Any]) -> Scenario:
+    """Raises BadScenario."""
+    containers = [one for one in fields.get("containers", ()) if isinstance(one, Mapping)]
+    return Scenario().altered(**{**fields, "containers": tuple(ContainerProfile(**one) for one in containers)})
 
 
 def _beside(folder: Path, name: str) -> str:

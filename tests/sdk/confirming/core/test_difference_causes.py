@@ -30,8 +30,14 @@ def test_nothing_is_named_where_nothing_differs() -> None:
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        (replace(STEPS, load_s=0.31), "slower than the profile: a model came into memory in 310 ms on average, and not"),
-        (replace(STEPS, wake_s=1.5), "slower than the profile: an instance woke in 1.5 s on average, and not in 100 ms"),
+        (
+            replace(STEPS, load_s=0.31),
+            "slower than the profile: a model came into memory in 310 ms on average, and not",
+        ),
+        (
+            replace(STEPS, wake_s=1.5),
+            "slower than the profile: an instance woke in 1.5 s on average, and not in 100 ms",
+        ),
         (replace(STEPS, load_s=0.05), "quicker than the profile: a model came into memory in 50 ms"),
         (replace(STEPS, overhead_s=0.0015), ""),
         (replace(STEPS, wake_s=None), ""),
