@@ -59,12 +59,12 @@ def test_where_nothing_meets_the_goal_there_is_nothing_to_confirm(tmp_path: Path
     planned = torpor.plan(tmp_path / "calls.csv", slo_s=1e-6, space=SPACE)
     with pytest.raises(TorporError, match="there is no plan to confirm: nothing in its space meets 99 %"):
         confirmable(planned)
-    with pytest.raises(TorporError, match="plan.json: there is no plan to confirm"):
+    with pytest.raises(TorporError, match=r"plan\.json: there is no plan to confirm"):
         confirmable(recorded(planned, tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"slo_s": "soon"}', "time_s,model\n0,a\n"])
 def test_a_file_that_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(TorporError, match="plan.json is no plan: it is what `torpor plan TRACE"):
+    with pytest.raises(TorporError, match=r"plan\.json is no plan: it is what `torpor plan TRACE"):
         read_plan(tmp_path / "plan.json")
