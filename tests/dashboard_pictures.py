@@ -17,7 +17,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.endpoint.helpers.constant_models import MIB, constant
+from tests.endpoint.helpers.constant_models import MIB, heavy_constant
 from tests.endpoint.helpers.dashboard_browser import DashboardVisit, dashboard_visit
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 
@@ -116,7 +116,7 @@ def furnish(live: LiveEndpoint) -> None:
     folder = live.folder("models") / "houses"
     folder.mkdir()
     for number, city in enumerate(CITIES):
-        (folder / f"{city}.tar.gz").write_bytes(constant(number, round(MIB * dice.lognormvariate(1.2, 0.7))))
+        (folder / f"{city}.tar.gz").write_bytes(heavy_constant(number, round(MIB * dice.lognormvariate(1.2, 0.7))))
     live.deploy("houses", Variant(many("models/houses", {"TORPOR_MEMORY_MIB": "256"})))
     live.deploy("pressed", Variant(many("models/houses", {"TORPOR_MEMORY_MIB": "80"})))
     serverless = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.endpoint.helpers.constant_models import MIB, constant
+from tests.endpoint.helpers.constant_models import MIB, constant, heavy_constant
 from tests.endpoint.helpers.dashboard_browser import DashboardVisit, dashboard_visit
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.helpers.browser import needs_browser
@@ -38,7 +38,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with LiveEndpoint(tmp_path_factory.mktemp("live")) as live:
         folder = live.folder("models")
         for number, name in enumerate(MODELS):
-            (folder / name).write_bytes(constant(number, 8 * MIB))
+            (folder / name).write_bytes(heavy_constant(number, 8 * MIB))
         live.deploy(PRESSED, Variant(many("models", {"TORPOR_MEMORY_MIB": "56"})))
         serverless = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}
         live.deploy(ASLEEP, Variant(many("models", {"TORPOR_IDLE_SECONDS": "1"}), members=serverless))
@@ -174,7 +174,7 @@ def test_a_file_is_uploaded_and_can_be_invoked_at_once(scene: Scene) -> None:
     page.get_by_label("Body", exact=True).fill("1")
     page.get_by_role("button", name="Invoke", exact=True).click()
     page.get_by_text("HTTP 200").wait_for()
-    assert page.get_by_label("Body of the answer").inner_text() == "[77]"
+    assert page.get_by_label("Body of the answer").inner_text() == "[77.0]"
 
 
 def test_a_file_that_is_no_model_is_refused(scene: Scene) -> None:

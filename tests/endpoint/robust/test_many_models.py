@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.endpoint.helpers import endpoint_pages
-from tests.endpoint.helpers.constant_models import MIB, Traffic, constant, number_of, traffic
+from tests.endpoint.helpers.constant_models import MIB, Traffic, heavy_constant, number_of, traffic
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.waiting import soon, until
@@ -14,7 +14,7 @@ BALLAST_BYTES = 4 * MIB
 
 
 def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoint) -> None:
-    put(live.folder("flight"), {"models/a.tar": constant(7.0, BALLAST_BYTES)})
+    put(live.folder("flight"), {"models/a.tar": heavy_constant(7.0, BALLAST_BYTES)})
     live.deploy("single-flight", Variant(many("flight/models")))
     with ThreadPoolExecutor(64) as threads:
         calls = [threads.submit(live.invoke, "single-flight", b"1", TargetModel="a.tar") for _ in range(200)]
@@ -29,7 +29,7 @@ def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoi
 
 def room_for(live: LiveEndpoint, models: int, probe: str) -> dict[str, str]:
     """The environment of an instance that holds so many models with ballast beside itself, as an endpoint shows."""
-    put(live.folder(probe), {"models/a.tar": constant(1.0)})
+    put(live.folder(probe), {"models/a.tar": heavy_constant(1.0, 0)})
     small = {"TORPOR_MEMORY_MIB": "500"}  # so that this one too has its libraries from its zygote
     live.deploy(probe, Variant(many(f"{probe}/models", small)))
     live.invoke(probe, b"1", TargetModel="a.tar")
@@ -41,7 +41,7 @@ def room_for(live: LiveEndpoint, models: int, probe: str) -> dict[str, str]:
 def crowd(live: LiveEndpoint, endpoint: str, calls: int) -> Traffic:
     """64 callers over 30 models with room for 8, until so many calls, or two minutes, are over."""
     models = {f"m{number}.tar": float(number) for number in range(30)}
-    put(live.folder(endpoint), {f"models/{name}": constant(n, BALLAST_BYTES) for name, n in models.items()})
+    put(live.folder(endpoint), {f"models/{name}": heavy_constant(n, BALLAST_BYTES) for name, n in models.items()})
     live.deploy(endpoint, Variant(many(f"{endpoint}/models", room_for(live, 8, f"probe-{endpoint}"))))
     with traffic(live, endpoint, models, callers=64) as seen:
         soon(lambda: seen.right + len(seen.wrong) + len(seen.errors) >= calls, 120.0)
@@ -60,7 +60,7 @@ def test_with_room_for_eight_of_thirty_models_every_answer_is_right_and_none_is_
 @pytest.mark.thorough
 def test_after_two_hundred_models_came_and_went_the_memory_is_back(live: LiveEndpoint) -> None:
     models = {f"m{number:03}.tar": float(number) for number in range(220)}
-    put(live.folder("parade"), {f"models/{name}": constant(n, MIB) for name, n in models.items()})
+    put(live.folder("parade"), {f"models/{name}": heavy_constant(n, MIB) for name, n in models.items()})
     live.deploy("parade", Variant(many("parade/models", MultiModelConfig={"ModelCacheSetting": "Disabled"})))
 
     def parade(names: list[str]) -> int:

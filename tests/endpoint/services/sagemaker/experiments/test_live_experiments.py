@@ -56,7 +56,7 @@ def captured(live: LiveEndpoint, variant_name: str) -> list[str]:
 
 
 def test_a_shadow_test_from_its_start_to_the_promotion(live: LiveEndpoint) -> None:
-    storage = {"Destination": "s3://experiments/data", "ContentType": {"JsonContentTypes": ["application/json"]}}
+    storage = {"Destination": "s3://experiments/data", "ContentType": {"CsvContentTypes": ["text/csv"]}}
     name = experiment(live, "Trial", DataStorageConfig=storage)
     for _ in range(3):
         answer = live.invoke(name, b"1")
@@ -67,7 +67,7 @@ def test_a_shadow_test_from_its_start_to_the_promotion(live: LiveEndpoint) -> No
     answer = live.invoke(name, b"1")
     assert (number_of(answer), answer["InvokedProductionVariant"]) == (2.0, "New")
     live.sagemaker.delete_endpoint(EndpointName=name)  # its files are sent before it goes
-    assert soon(lambda: (captured(live, "Old"), captured(live, "New")) == (["[1.0]"] * 3, ["[2.0]"] * 3), 60)
+    assert soon(lambda: (captured(live, "Old"), captured(live, "New")) == (["1.0"] * 3, ["2.0"] * 3), 60)
 
 
 def test_a_running_experiment_survives_a_kill(live: LiveEndpoint) -> None:
