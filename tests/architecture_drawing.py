@@ -13,7 +13,8 @@ from graphlib import TopologicalSorter
 from html import escape
 from statistics import mean
 
-from tests.test_arrows import FOLDERS, ROOT, modules, needed, parsed, room
+from tests.helpers.source_trees import FOLDERS, ROOT, modules, parsed
+from tests.test_arrows import needed, room
 
 PAGE = ROOT / "docs" / "architecture.md"
 DRAWING = ROOT / "docs" / "architecture.svg"

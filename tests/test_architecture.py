@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture_drawing import DRAWING, PAGE, drawing, levels, packages, with_tables, without_shortcuts
-from tests.test_arrows import FOLDERS, ROOT
+from tests.helpers.source_trees import FOLDERS, ROOT
 
 NAMED = re.compile(r"`((?:[\w<>]+/)*[\w<>]+(?:\.py|/))`")
 

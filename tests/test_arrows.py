@@ -2,15 +2,12 @@
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-CONTAINER, ACCOUNT, ENDPOINT, SDK = "torpor_container", "torpor_account", "torpor_endpoint", "torpor"
-FOLDERS = {CONTAINER: "container", ACCOUNT: "endpoint", ENDPOINT: "endpoint", SDK: "sdk"}
+from tests.helpers.source_trees import ACCOUNT, CONTAINER, ENDPOINT, FOLDERS, ROOT, SDK, files, modules, parsed
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
@@ -125,10 +122,6 @@ def is_under(module: str, allowed: str) -> bool:
     return module == allowed or module.startswith(allowed + ".")
 
 
-def files(package: str) -> list[Path]:
-    return sorted((ROOT / FOLDERS[package] / package).rglob("*.py"))
-
-
 @pytest.mark.parametrize("package", FOLDERS)
 def test_arrows_point_one_way(package: str) -> None:
     ours = tuple(FOLDERS)
@@ -158,18 +151,6 @@ def test_cores_are_pure(core: str) -> None:
         if module.split(".")[0] in IMPURE | CLIENTS
     ]
     assert wrong == []
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-@cache
-def modules() -> Mapping[str, Path]:
-    """Every module of the four packages, by its name."""
-    paths = {path.relative_to(ROOT / FOLDERS[package]): path for package in FOLDERS for path in files(package)}
-    return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): file for path, file in paths.items()}
 
 
 def needed(node: ast.AST, known: Collection[str]) -> Iterator[str]:

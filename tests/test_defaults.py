@@ -1,22 +1,20 @@
 """The default of a setting stands only in the table of settings."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.source_trees import ROOT, modules, nodes
 from torpor.cli.commands.studies.simulate import simulate
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES
 from torpor_container.running.runners import TOGETHER_MAX
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SETTINGS
 from torpor_endpoint.core.scaling import GROW_S
 
-ROOT = Path(__file__).parent.parent
-TABLE = ROOT / "container" / "torpor_container" / "settings.py"
-PACKAGES = ("container/torpor_container", "endpoint/torpor_account", "endpoint/torpor_endpoint", "sdk/torpor")
+TABLE = modules()["torpor_container.settings"]
 ELSEWHERE = {
     # AWS's own library, under its own name.
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",
@@ -28,13 +26,13 @@ ELSEWHERE = {
 }
 
 
-def repeated(source: str) -> list[str]:
+def repeated(tree: Iterable[ast.AST]) -> list[str]:
     """Each place that states a default of the table again: a field, parameter or constant with the name of a setting,
     or its variable, together with a literal.
 
     Only numbers and words count: two places cannot disagree on what empty means.
     """
-    pairs = (pair for node in ast.walk(ast.parse(source)) for pair in _pairs(node))
+    pairs = (pair for node in tree for pair in _pairs(node))
     found = ((name, _literal(value)) for name, value in pairs)
     return [f"{name} = {value}" for name, value in found if _is_default(name, value)]
 
@@ -85,8 +83,8 @@ def _literal(node: ast.expr) -> Any:
 
 
 def test_a_default_stands_in_the_table_alone() -> None:
-    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path != TABLE]
-    found = {f"{path.relative_to(ROOT)}: {one}" for path in paths for one in repeated(path.read_text())}
+    paths = [path for path in modules().values() if path != TABLE]
+    found = {f"{path.relative_to(ROOT)}: {one}" for path in paths for one in repeated(nodes(path))}
     assert found <= ELSEWHERE, sorted(found - ELSEWHERE)
 
 
@@ -121,4 +119,4 @@ def test_a_number_in_the_meaning_of_a_setting_is_the_code_s(field: str, meaning:
     ],
 )
 def test_the_check_finds_a_repeated_default(source: str, found: list[str]) -> None:
-    assert repeated(source) == found
+    assert repeated(ast.walk(ast.parse(source))) == found

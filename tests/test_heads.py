@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_arrows import FOLDERS, ROOT, imports, is_under, modules, parsed, statements
+from tests.helpers.source_trees import FOLDERS, ROOT, modules, parsed
+from tests.test_arrows import imports, is_under, statements
 from tests.test_names import classes
 
 FOREIGN = {

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from functools import cache
 
-from tests.test_arrows import ROOT, modules, parsed
+from tests.helpers.source_trees import ROOT, modules, parsed
 
 CLASS = re.compile(r"^ *class (\w+)[(:\[]", re.MULTILINE)
 SHARED: dict[str, str] = {}

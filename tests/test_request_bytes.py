@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from tests.test_arrows import ROOT
+from tests.helpers.source_trees import ROOT
 
 PAGE = ROOT / "docs/explanation/request-bytes.md"
 PACKAGE = ROOT / "container/torpor_container"

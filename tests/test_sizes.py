@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_arrows import ROOT, modules, parsed
+from tests.helpers.source_trees import ROOT, modules, nodes, parsed
 
 CLASS_MAX, MODULE_MAX, FUNCTION_MAX = 250, 400, 60
 LARGER: dict[str, str] = {}
@@ -56,7 +56,7 @@ def broad_excepts() -> dict[str, str]:
     found = {}
     for path in modules().values():
         lines = path.read_text().splitlines()
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             suppresses = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress")
             if (isinstance(node, ast.ExceptHandler) and is_broad(node.type)) or (
                 isinstance(node, ast.Call) and suppresses and any(map(is_broad, node.args))

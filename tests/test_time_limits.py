@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.helpers.source_trees import ROOT, modules, nodes
 from torpor_container.core.prediction_pace import LONG_S
 from torpor_container.core.trials import BYTES_PER_S, FIXED_S, MIB
 from torpor_container.core.work_wait import WALL_MULTIPLE
@@ -20,7 +21,6 @@ from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host.local import FORK_TIMEOUT_S
 from torpor_endpoint.runtime.passage import CallLimits
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text()
 SECTION = PAGE.partition("## A busy machine")[2].partition("\n## ")[0]
 ROWS: dict[str, str] = dict(re.findall(r"^\| (.+?) \| .+? \| (.+?) \| .+? \|$", SECTION, re.MULTILINE))
@@ -151,7 +151,7 @@ PAUSES = {
 
 def limits_of(path: Path) -> Iterator[str]:
     """What the time limits of a module count."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func)
@@ -170,9 +170,7 @@ def _asks(call: ast.Call) -> bool:
 @cache
 def found() -> dict[str, set[str]]:
     """What the limits of each module count, for all modules that set one."""
-    folders = (ROOT / package for package in ("container", "endpoint", "sdk"))
-    paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
-    counts = {str(path.relative_to(ROOT)): set(limits_of(path)) for path in paths}
+    counts = {str(path.relative_to(ROOT)): set(limits_of(path)) for path in modules().values()}
     return {path: counted for path, counted in counts.items() if counted}
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.record_kinds import ROOT, built_by_hand, read_methods, record_classes, record_kinds, sources, tree_of
+from tests.helpers.record_kinds import built_by_hand, read_methods, record_classes, record_kinds
 from tests.helpers.record_values import record_values
+from tests.helpers.source_trees import ROOT, modules, nodes
 from torpor_container.typed_json import read, written
 
 KINDS = record_kinds()
@@ -47,12 +48,12 @@ def test_what_a_record_has_written_it_reads(name: str, data: st.DataObject) -> N
 
 def test_no_module_makes_a_record_from_a_mapping_by_hand() -> None:
     classes = record_classes()
-    found = {str(path.relative_to(ROOT)): built_by_hand(tree_of(path), classes) for path in sources()}
+    found = {str(path.relative_to(ROOT)): built_by_hand(nodes(path), classes) for path in modules().values()}
     assert {path: calls for path, calls in found.items() if calls}.keys() == FROM_ELSEWHERE.keys()
 
 
 def test_only_records_whose_json_looks_otherwise_have_readers_of_their_own() -> None:
-    assert {name for path in sources() for name in read_methods(tree_of(path))} == OWN_FORMS.keys()
+    assert {name for path in modules().values() for name in read_methods(nodes(path))} == OWN_FORMS.keys()
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,12 @@ def test_only_records_whose_json_looks_otherwise_have_readers_of_their_own() -> 
     ],
 )
 def test_a_reader_by_hand_is_found(reader: str) -> None:
-    assert built_by_hand(ast.parse(reader), {"Variant": {"name", "weight"}})
-    assert not built_by_hand(ast.parse("Variant(name, weight=given['a weight'])"), {"Variant": {"name", "weight"}})
+    assert built_by_hand(ast.walk(ast.parse(reader)), {"Variant": {"name", "weight"}})
+    assert not built_by_hand(
+        ast.walk(ast.parse("Variant(name, weight=given['a weight'])")), {"Variant": {"name", "weight"}}
+    )
 
 
 def test_a_method_that_reads_a_mapping_is_found() -> None:
     method = "@classmethod\n    def read(cls, json: Mapping[str, Any]) -> 'Variant': ..."
-    assert read_methods(ast.parse(f"class Variant:\n    {method}")) == ["Variant.read"]
+    assert read_methods(ast.walk(ast.parse(f"class Variant:\n    {method}"))) == ["Variant.read"]

@@ -14,6 +14,8 @@ import pytest
 
 WHOLE = "whole"
 FAILED_FIRST = "lf", "failedfirst"
+HOUSE = "tests"
+"""The folder whose own files read the whole repository. One process runs them all, and parses each module once."""
 
 
 def is_whole(item: str) -> bool:
@@ -22,6 +24,10 @@ def is_whole(item: str) -> bool:
 
 def file_of(item: str) -> str:
     return item.split("::", maxsplit=1)[0]
+
+
+def is_of_the_house(item: str) -> bool:
+    return file_of(item).rpartition("/")[0] == HOUSE
 
 
 class BegunTests:
@@ -82,11 +88,11 @@ class FilesInTurn:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
-        """Keep all whole files: which of their tests are selected is not known yet."""
+        """Keep all whole files: which of their tests are selected is not known yet. The most work begins first."""
         files = [item for item in items if isinstance(item, FileInTurn)]
         yield
         if files:
-            items[:] = files
+            items[:] = sorted(files, key=lambda file: not is_of_the_house(file.nodeid))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

@@ -3,18 +3,14 @@
 import ast
 import importlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from tests.helpers.record_values import annotations_of
+from tests.helpers.source_trees import modules, parsed
 
-ROOT = Path(__file__).parent.parent.parent
-PACKAGES = sorted(
-    path.parent for folder in ("container", "endpoint", "sdk") for path in (ROOT / folder).glob("*/__init__.py")
-)
 READING = "torpor_container.typed_json"
 READERS = {"read", "read_row"}
 TABLES = {"RecordTable": 2, "JobRecords": 2}
@@ -25,22 +21,18 @@ FORWARDED = {"kind", "job", "self._kind"}
 """What stands for a kind where the caller names it."""
 
 
-def sources() -> Iterator[Path]:
-    return (path for package in PACKAGES for path in sorted(package.rglob("*.py")))
-
-
 @cache
 def record_kinds() -> dict[str, Any]:
     """Each kind by its name."""
     found: dict[str, Any] = {}
-    for path in sources():
+    for module, path in modules().items():
         text = path.read_text()
         if "typed_json" in text or any(f"{table}(" in text for table in TABLES):
-            tree = tree_of(path)
+            tree = parsed(path)
             readers = {f"typed_json.{name}" for name in READERS} | (_imported(tree, READING) & READERS)
             arguments = set(_arguments(tree, "", readers)) - FORWARDED
             if arguments:
-                names = {**vars(importlib.import_module(_module(path))), **_imported_within(tree)}
+                names = {**vars(importlib.import_module(module)), **_imported_within(tree)}
                 found |= {argument: eval(argument, names) for argument in sorted(arguments)}
     return found
 
@@ -74,11 +66,6 @@ def _arguments(node: ast.AST, cls: str, readers: Collection[str]) -> Iterator[st
         yield from _arguments(part, part.name if isinstance(part, ast.ClassDef) else cls, readers)
 
 
-def _module(path: Path) -> str:
-    package = next(one for one in PACKAGES if path.is_relative_to(one))
-    return ".".join(path.relative_to(package.parent).with_suffix("").parts)
-
-
 def record_classes() -> dict[str, set[str]]:
     """The fields of each class that a kind of record is made of, by the name of the class."""
     found: dict[str, set[str]] = {}
@@ -95,27 +82,22 @@ def record_classes() -> dict[str, set[str]]:
     return found
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def built_by_hand(tree: ast.Module, classes: Mapping[str, Collection[str]]) -> list[str]:
+def built_by_hand(tree: Iterable[ast.AST], classes: Mapping[str, Collection[str]]) -> list[str]:
     """The calls in a module that make a record from a mapping: by `**`, or by the names of its fields."""
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.Call) and (fields := classes.get(_called(node))) is not None
         if any(one.arg is None for one in node.keywords)
         or any(_key(argument) in fields for argument in (*node.args, *(one.value for one in node.keywords)))
     ]
 
 
-def read_methods(tree: ast.Module) -> list[str]:
+def read_methods(tree: Iterable[ast.AST]) -> list[str]:
     """The class methods of a module that read a record from a mapping: `Class.read`."""
     return [
         f"{owner.name}.{method.name}"
-        for owner in ast.walk(tree)
+        for owner in tree
         if isinstance(owner, ast.ClassDef)
         for method in owner.body
         if isinstance(method, ast.FunctionDef) and "classmethod" in map(ast.unparse, method.decorator_list)

@@ -18,7 +18,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from tests.helpers.files_in_turn import BegunTests, file_of, is_whole
+from tests.helpers.files_in_turn import HOUSE, BegunTests, file_of, is_of_the_house, is_whole
 
 
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -28,6 +28,9 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no type
         super().__init__(config, log)
         config.option.loadscopereorder = False
         self._run = run
+
+    def _split_scope(self, nodeid: str) -> str:
+        return HOUSE if is_of_the_house(nodeid) else file_of(nodeid)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """The test that ran when the process ended, if one did. The others that it had left go to other processes."""
