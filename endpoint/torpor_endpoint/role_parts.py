@@ -17,13 +17,13 @@ from torpor_account.iam.identities.directory import Directory
 from torpor_account.s3.access.as_role import acting_as, rules_of, why_unreadable
 from torpor_account.s3.object_store import ObjectStore
 from torpor_container.processes.inherited_variables import CREDENTIALS, ROLE_TOKEN, ROLE_URL
+from torpor_endpoint.core.ledger_records import TRANSFORM_JOB
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.host.signing import SigningHost
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
-from torpor_endpoint.services.transform.running.transform_work import JOB
 
 
 class RoleParts:
@@ -81,7 +81,7 @@ class RoleParts:
 
     def _arn(self, slot: Slot) -> str:
         """The ARN of the endpoint, or of the transform job, of an instance."""
-        name = slot.endpoint.removeprefix(JOB)
+        name = slot.endpoint.removeprefix(TRANSFORM_JOB)
         return self._arn_of("endpoint" if name == slot.endpoint else "transform-job", name)
 
     def _arn_of(self, kind: str, name: str) -> str:

@@ -9,6 +9,11 @@ from torpor_container import wire
 from torpor_container.typed_json import read
 
 SERVERLESS = "serverless-"
+ON_PROVISIONED = "+provisioned"
+"""The end of a serverless instance's size in the sums of its traffic, if provisioned concurrency keeps it ready."""
+TRANSFORM_JOB = "transform."
+"""What the instances of a transform job have before its name, where an endpoint's have the endpoint's: no endpoint has
+a name with a dot."""
 NO_SECONDS: Mapping[str, float] = {}
 """The seconds by container where there is only one container."""
 
@@ -93,3 +98,8 @@ class InstanceLife:
     provisioned: bool = False  # kept awake by ProvisionedConcurrency
     shadow: bool = False  # its variant is a shadow variant
     changed_s: float | None = None  # when an update last made its variant a shadow variant, or made it none
+    volume_gb: float | None = None  # VolumeSizeInGB; None: as much as Torpor gives it
+    placed_on: str = ""  # of a copy of an inference component: the production variant on whose instances it is
+    reserved_mib: float = 0.0  # of a copy: the memory that is set aside for it there
+    reserved_cores: float = 0.0
+    reserved_accelerators: float = 0.0

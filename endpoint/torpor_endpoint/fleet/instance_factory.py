@@ -120,8 +120,8 @@ class InstanceFactory:
         """Record that an instance was launched at `at_s`, in epoch seconds, for the reason `why`."""
         size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")
         size = size if variant.copies is None else ""  # its instance has a life of its own, which is what is paid
-        slot = launched.slot
-        provisioned = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
+        slot, needs = launched.slot, variant.copies
+        ready_kept = 0 if variant.serverless is None else variant.serverless.provisioned_concurrency
         life = InstanceLife(
             slot.endpoint,
             slot.variant,
@@ -130,8 +130,13 @@ class InstanceFactory:
             size,
             why,
             at_s,
-            provisioned=provisioned,
+            provisioned=slot.number < ready_kept,
             shadow=variant.shadow,
+            volume_gb=variant.request.get("VolumeSizeInGB"),
+            placed_on=needs.placed_on if needs else "",
+            reserved_mib=needs.memory_mib if needs else 0.0,
+            reserved_cores=needs.cores if needs else 0.0,
+            reserved_accelerators=needs.accelerators if needs else 0.0,
         )
         self.lived(life)
         return life

@@ -19,7 +19,7 @@ from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 
 @dataclass(frozen=True)
-class Bill:
+class VariantBill:
     """One variant's costs, the costs of its traffic in other ways to serve it, and what each container of its pipeline
     took."""
 
@@ -34,7 +34,7 @@ class Statement:
 
     window: Window
     prices: Prices
-    bills: tuple[Bill, ...]
+    bills: tuple[VariantBill, ...]
 
 
 class ColdPeriod(NamedTuple):
@@ -118,7 +118,7 @@ class LedgerReader:
         found = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window)
         used = self._containers(endpoint, window)
         bills = (
-            Bill(
+            VariantBill(
                 costs(one, window, self.prices),
                 alternatives(one, window, self.prices),
                 tuple(used.pop((one.endpoint, one.variant), ())),  # of both roles of a variant that was promoted

@@ -25,7 +25,13 @@ from torpor_endpoint.core.ledger import (
     is_cold,
     minute_of,
 )
-from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
+from torpor_endpoint.core.ledger_records import (
+    ON_PROVISIONED,
+    InstanceLife,
+    InvocationRecord,
+    MemoryReading,
+    WarmRequests,
+)
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
@@ -169,7 +175,9 @@ class Ledger:
         if not instance:
             return ""
         life = self._lives.get(instance)
-        return UNKNOWN if life is None else life.size
+        if life is None:
+            return UNKNOWN
+        return life.size + ON_PROVISIONED if life.provisioned else life.size
 
     def _take(self) -> None:
         """Hand the pending rows to the writer, with a heartbeat. An endpoint at rest, with no rows, writes nothing."""

@@ -109,6 +109,13 @@ _STEPS = (
     """,
     "ALTER TABLE heartbeat ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;",
     "ALTER TABLE spans ADD COLUMN seconds INTEGER NOT NULL DEFAULT 0;",
+    """
+    ALTER TABLE lives ADD COLUMN volume_gb REAL;
+    ALTER TABLE lives ADD COLUMN placed_on TEXT NOT NULL DEFAULT '';
+    ALTER TABLE lives ADD COLUMN reserved_mib REAL NOT NULL DEFAULT 0;
+    ALTER TABLE lives ADD COLUMN reserved_cores REAL NOT NULL DEFAULT 0;
+    ALTER TABLE lives ADD COLUMN reserved_accelerators REAL NOT NULL DEFAULT 0;
+    """,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 

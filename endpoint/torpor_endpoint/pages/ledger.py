@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from torpor_container.typed_json import read, written
+from torpor_container.typed_json import written
 from torpor_endpoint.core.pages.cold_starts import (
     LATEST,
     LIMIT,
@@ -22,8 +22,8 @@ from torpor_endpoint.core.pages.cold_starts import (
 )
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
-from torpor_endpoint.core.pricing.costs import ModelCosts, total
-from torpor_endpoint.ledger.reader import ORDERS, Bill, LedgerReader, Statement
+from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
+from torpor_endpoint.ledger.reader import ORDERS, LedgerReader, Statement, VariantBill
 
 MODELS = 1000
 DAY_S = 24 * 3600.0
@@ -107,7 +107,7 @@ def _statement(statement: Statement, models: int) -> Costs:
     )
 
 
-def _bill(bill: Bill, models: int) -> VariantCostsRow:
+def _bill(bill: VariantBill, models: int) -> VariantCostsRow:
     """The row of one variant: `models` of its models, the dearest first, and one sum of the others."""
     costs, known = bill.costs, bill.costs.models
     ordered = sorted(known, key=lambda one: (-(one.usd or 0.0), -one.busy_s, one.model))
@@ -121,13 +121,18 @@ def _bill(bill: Bill, models: int) -> VariantCostsRow:
         counted.busy_s,
         costs.usd,
         costs.idle_usd,
-        sizes=read(tuple[SizeCostsRow, ...], [vars(size) for size in costs.sizes]),
+        sizes=tuple(_size(one) for one in costs.sizes),
         models=tuple(ordered[:models]),
         others=_together(ordered[models:]),
         on_aws=bill.on_aws,
         shadow=costs.shadow,
         containers=bill.containers,
+        lines=costs.bill.lines,
     )
+
+
+def _size(one: SizeCosts) -> SizeCostsRow:
+    return SizeCostsRow(one.size, one.instance_s, one.gb_s, one.moved_bytes, one.usd, one.idle_usd)
 
 
 def _together(models: Sequence[ModelCosts]) -> OtherModels:

@@ -10,7 +10,7 @@ from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database
 from torpor_container.processes.zygote_client import ZygoteClient
-from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.ledger_records import TRANSFORM_JOB, InstanceLife
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.timing import TIMING
@@ -22,7 +22,7 @@ from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
-from torpor_endpoint.services.transform.running.transform_work import JOB, TracesOfJob, TransformSite, TransformWork
+from torpor_endpoint.services.transform.running.transform_work import TracesOfJob, TransformSite, TransformWork
 
 TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 """Nobody waits for the answers of an instance whose job has ended or was stopped."""
@@ -87,7 +87,9 @@ def _transform_site(site: JobSite, cpus: int) -> TransformSite:
     logs = site.folders.transform_logs
 
     def spec(variant: Variant, slot: Slot) -> LaunchSpec:
-        return replace(launch_spec(variant, slot, site.surroundings), logs=logs / slot.endpoint.removeprefix(JOB))
+        return replace(
+            launch_spec(variant, slot, site.surroundings), logs=logs / slot.endpoint.removeprefix(TRANSFORM_JOB)
+        )
 
     async def vacated(name: str, _: str) -> None:
         await site.vacate(name)

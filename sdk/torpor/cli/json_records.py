@@ -17,6 +17,7 @@ from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
+from torpor_endpoint.core.pricing.bills import BillLine
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,12 @@ class ScenarioFigures:
 
 @dataclass(frozen=True)
 class SimulatedScenario(ScenarioFigures):
-    """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant."""
+    """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant; `bill` has the lines that
+    `usd_per_month` is the sum of."""
 
     late: float | None
     shadow: ScenarioFigures | None
+    bill: tuple[BillLine, ...]
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class PlanOutput:
     """`plan` is the name of the option that the plan is, null if none meets the SLO; `create_endpoint_config` has the
     members of the call that deploys it, `environment` is for the container of its model. `torpor confirm` reads
     `source`, `scenario` (the fields of torpor.Scenario) and `played` (requests); `forecast` is by the search's own
-    seed."""
+    seed, and `bill` has the lines of its bill for a month."""
 
     slo_s: float
     quantile: float
@@ -207,6 +210,7 @@ class PlanOutput:
     policies: tuple[PolicyFigures, ...]
     assumed: tuple[str, ...]
     left_out: tuple[str, ...]
+    bill: tuple[BillLine, ...]
     source: PlanSource
     scenario: dict[str, Any] | None
     forecast: ScenarioFigures | None

@@ -7,7 +7,8 @@ ireland.prices.usd_per_hour("ml.r5.2xlarge")
 """
 
 from torpor.prices.aws_price_list import read
-from torpor.prices.lists import DATA_MOVED, SERVERLESS, SHIPPED, PriceList, Quote
+from torpor.prices.lists import SHIPPED, PriceList
 from torpor.prices.offers import PriceFileRefused
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, SERVERLESS, Quote
 
 __all__ = ["DATA_MOVED", "SERVERLESS", "SHIPPED", "PriceFileRefused", "PriceList", "Quote", "read"]

@@ -13,9 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from torpor.prices.lists import DATA_MOVED, GB, GB_SECOND, HOUR, SERVERLESS, PriceList, Quote
+from torpor.prices.lists import PriceList
 from torpor.prices.offers import PriceFileRefused, PriceLine, read_offer
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, GB, GB_SECOND, HOUR, SERVERLESS, Quote
 
 OFFER = "AmazonSageMaker"
 AGREE = 0.05
@@ -150,4 +151,4 @@ def _size(name: str, attributes: Mapping[str, str]) -> InstanceType | None:
         return None
     gpus = attributes.get("gpu", "")
     mib = round(float(memory[1].replace(",", "")) * 1024)
-    return InstanceType(name, int(vcpus), mib, int(gpus) if gpus.isdecimal() else 0, None)
+    return InstanceType(name, int(vcpus), mib, int(gpus) if gpus.isdecimal() else 0)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.simulator.costs.ways_to_serve import MONTH_H, per_month
+from torpor.simulator.costs.costing import transform_jobs
+from torpor.simulator.costs.ways_to_serve import MONTH_H, Cost, CostTerms, per_month
 from torpor.simulator.engine.latency_histogram import Floats, Latencies
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, load
@@ -62,9 +63,13 @@ class Nightly:
         """The longest job."""
         return max((job.took_s for job in self.jobs), default=0.0)
 
+    def cost(self, prices: Prices = PRICES) -> Cost:
+        """The cost of the simulated time, at the prices of batch transform."""
+        return transform_jobs(self.scenario.instance_type, self.instance_s, CostTerms(prices, self.duration_s / HOUR_S))
+
     def usd(self, prices: Prices = PRICES) -> float | None:
         """The cost of the simulated time; None if the price is not known."""
-        return prices.usd_by_the_hour(self.scenario.instance_type, self.instance_s / HOUR_S)
+        return self.cost(prices).usd
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic; None if the price is not known."""

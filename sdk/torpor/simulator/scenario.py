@@ -189,12 +189,13 @@ class Scenario:
         begins = self.instances if self.instances_min is None else self.instances_min
         return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, True, at_once)
 
-    def cost(self, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-        """The cost of this many seconds of its instances, within the time of `terms.hours` hours."""
+    def cost(self, instance_s: float, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
+        """The cost of this many seconds of its instances, within the time of `terms.hours` hours, and of so many bytes
+        in and out."""
         if self.instances_min is None:
-            return multi_model(HeldInstances(self.instance_type, self.instances), terms)
+            return multi_model(HeldInstances(self.instance_type, self.instances), terms, moved_bytes)
         cost_of = asleep if self.instances_min == 0 else autoscaled
-        return cost_of(self.instance_type, instance_s, terms)
+        return cost_of(self.instance_type, instance_s, terms, moved_bytes)
 
     def variant(self, variant: str = "AllTraffic", model: str = "MODEL") -> dict[str, Any]:
         """The member of `ProductionVariants` that deploys the scenario, for `create_endpoint_config`."""

@@ -17,6 +17,7 @@ from torpor.simulator.request_tally import ContainerTimes, ModelUse, OutcomeTall
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.time_units import HOUR_S
 from torpor.value_rules import NUMBER, SLO, ValueRule, check, optional
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class SimulationResult:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
-        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S))
+        terms = CostTerms(prices, self.duration_s / HOUR_S)
+        return self.scenario.cost(self.instance_s, terms, self.served.moved_bytes)
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic. A trace that does not know how long it was recorded
@@ -92,6 +94,10 @@ class SimulationResult:
         None if the price is not known, or the simulated time is 0.
         """
         return per_month(self.cost(prices).usd, self.duration_s, hours)
+
+    def bill_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> Bill:
+        """The lines of the bill for a month of `hours` hours of the same traffic; none if the simulated time is 0."""
+        return self.cost(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
 
     def shadow_share(self, prices: Prices = PRICES) -> float | None:
         """The share of the cost of both variants that the shadow variant causes; None without one, or if a price is not

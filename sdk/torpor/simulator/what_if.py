@@ -7,7 +7,7 @@ endpoint runs it as a process of its own. A fault ends it with a line on its err
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from torpor_container.settings import BY_FIELD
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 REQUESTS_MAX = 200_000
 """The most requests that each way is simulated with, so that an answer takes seconds."""
@@ -149,10 +149,10 @@ def _with_memory(scenario: Scenario, share: float) -> Scenario:
     return scenario.altered(instance_type=found.name, memory_mib=memory_mib)
 
 
-def _cheapest(memory_mib: float, types: Mapping[str, InstanceType] = PRICES.types) -> InstanceType | None:
-    fit = (one for one in types.values() if one.usd_per_hour is not None and not one.gpus)
+def _cheapest(memory_mib: float, prices: Prices = PRICES) -> InstanceType | None:
+    fit = (one for one in prices.types.values() if one.name in prices.quotes and not one.gpus)
     enough = (one for one in fit if one.memory_mib >= memory_mib)
-    return min(enough, key=lambda one: (one.usd_per_hour, one.name), default=None)
+    return min(enough, key=lambda one: (prices.quotes[one.name].usd, one.name), default=None)
 
 
 def _asleep(scenario: Scenario) -> Scenario:

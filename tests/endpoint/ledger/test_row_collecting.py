@@ -161,6 +161,8 @@ BEFORE_PIPELINES = (
             ("minutes", "copies"),
             ("lives", "shadow"),
             ("lives", "changed_s"),
+            *(("lives", column) for column in ("volume_gb", "placed_on")),
+            *(("lives", f"reserved_{what}") for what in ("mib", "cores", "accelerators")),
         )
     ),
     "ALTER TABLE memory RENAME TO newer",

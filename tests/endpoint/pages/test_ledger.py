@@ -13,6 +13,10 @@ from torpor_container.typed_json import read
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.core.pages.costs import ContainerUse, Costs
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, SERVERLESS
+
+HOUR_USD = 0.115 + 30 * 0.14 / 730
+"""An hour of an ml.m5.large and of its volume of 30 GB."""
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
@@ -81,10 +85,12 @@ def test_costs_are_those_of_the_last_day_with_their_parts(recorded: LedgerWithPa
     shown = page(recorded, "costs")
     houses, villas = shown["variants"]
     assert (shown["until_s"] - shown["since_s"], shown["priced_on"]) == (24 * 3600, "2026-09-27")
-    assert (houses["usd"], houses["models"][0]["usd"]) == pytest.approx((0.115, 0.00115))
-    assert villas["usd"] == pytest.approx(10 * 2 * 0.00002, rel=1e-3)
-    assert villas["sizes"][0]["gb_s"] == pytest.approx(20.0)
-    assert [way["usd"] for way in villas["on_aws"]] == pytest.approx([0.0464, 0.0928, 0.0464, 0.00036], rel=1e-3)
+    assert (houses["usd"], houses["models"][0]["usd"]) == pytest.approx((HOUR_USD, HOUR_USD / 100), rel=1e-4)
+    assert villas["usd"] == pytest.approx(9 * 2 * 0.00002, rel=1e-3)  # the load is not billed
+    assert villas["sizes"][0]["gb_s"] == pytest.approx(18.0)
+    small = 0.0464 + 30 * 0.14 / 730
+    assert [way["usd"] for way in villas["on_aws"]] == pytest.approx([small, 2 * small, small, 0.00036], rel=1e-3)
+    assert [line["item"] for line in villas["lines"]] == [SERVERLESS, DATA_MOVED]
 
 
 def test_a_shadow_variant_has_its_own_row_and_its_share_of_the_bill(recorded: LedgerWithPages) -> None:
@@ -95,7 +101,7 @@ def test_a_shadow_variant_has_its_own_row_and_its_share_of_the_bill(recorded: Le
     assert [(one.variant, one.shadow, one.requests) for one in costs.variants] == [("v", False, 1), ("w", True, 1)]
     (share,) = costs.shadows
     assert (share.endpoint, share.share) == ("houses", 0.5)
-    assert (share.usd, share.of_usd) == pytest.approx((0.115, 0.23))
+    assert (share.usd, share.of_usd) == pytest.approx((HOUR_USD, 2 * HOUR_USD))
     assert read(Costs, page(recorded, "costs?endpoint=villas")).shadows == ()
 
 

@@ -28,6 +28,8 @@ COLD = {"wake": 0.12, "download": 0.05, "load": 0.25, "predict": 0.002, "overhea
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 AGES = "100000d"
 """Since the ledger's noon."""
+HOUR_USD = 0.115 + 30 * 0.14 / 730
+"""An hour of an ml.m5.large and of its volume of 30 GB."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,12 @@ def test_a_cold_start_is_read_back_as_it_was_recorded(stand: ServedLedger) -> No
 def test_costs_have_shares_that_add_up(stand: ServedLedger) -> None:
     found = ledger.costs(stand.connection, Which(since_s=NOON_S))
     houses, odd = found.variants
-    assert houses.usd == pytest.approx(0.115)
+    assert houses.usd == pytest.approx(HOUR_USD)
     assert odd.usd is None
-    assert sum(model.usd or 0.0 for model in houses.models) + (houses.idle_usd or 0.0) == pytest.approx(0.115)
+    assert sum(model.usd or 0.0 for model in houses.models) + (houses.idle_usd or 0.0) == pytest.approx(HOUR_USD)
+    items = [line.item for line in houses.lines]
+    assert items == ["ml.m5.large", "volumes of instances", "data in and out of endpoints"]
+    assert sum(line.usd or 0.0 for line in houses.lines) == pytest.approx(HOUR_USD)
     assert [way.usd for way in odd.on_aws][2] is None
 
 
@@ -125,7 +130,7 @@ def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: ServedLedger, 
 def test_costs_prints_known_amounts_and_marks_the_unknown(stand: ServedLedger) -> None:
     shown = stand.shown("costs", "--since", AGES)
     houses, odd = (next(line.split() for line in shown if line.startswith(name)) for name in ("houses", "odd"))
-    assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1150"],
+    assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1208"],
                                      ["ml.m4.xlarge", "1.000", "1", "0", "unknown"])  # fmt: skip
     assert any(line.startswith("an endpoint per model, 2 instances each") for line in shown)
     assert any(line.startswith("US dollars at the prices of 2026-09-27") for line in shown)
@@ -139,7 +144,7 @@ def test_costs_marks_a_shadow_variant_and_shows_the_containers_of_its_pipeline(s
     shown = stand.shown("costs", "houses", "--since", AGES)
     rows = [line.split()[1:3] for line in shown if line.startswith("houses  ")]
     assert rows[:2] == [["v", "ml.m5.large"], ["new", "(shadow)"]]
-    assert "houses: its shadow variant is 50.0% of the bill, $0.1150 of $0.2300" in shown
+    assert "houses: its shadow variant is 50.0% of the bill, $0.1208 of $0.2415" in shown
     clean = next(line.split() for line in shown if line.startswith("clean"))
     assert clean == ["clean", "1", "0.250", "250", "ms", "-"]
     stand.recorded.ledger.lived(life(endpoint="odd", variant="new", instance="i-4", shadow=True))
@@ -194,17 +199,17 @@ def test_cold_starts_are_a_data_frame(stand: ServedLedger) -> None:
     assert list(cold_starts_frame([]).columns) == list(frame.columns)
 
 
-@pytest.mark.parametrize("by", ["variant", "model"])
+@pytest.mark.parametrize("by", ["variant", "model", "line"])
 def test_costs_are_data_frames_that_add_up(stand: ServedLedger, by: str) -> None:
     pytest.importorskip("pandas")
     from torpor.pages.data_frames import costs_frame
 
     frame = costs_frame(ledger.costs(stand.connection, Which("houses", NOON_S), models=0), by)
-    assert frame["usd"].sum() == pytest.approx(0.115)
-    assert frame["requests"].sum() == 2
+    assert frame["usd"].sum() == pytest.approx(HOUR_USD)
+    assert by == "line" or frame["requests"].sum() == 2
     assert frame.attrs["priced_on"] == "2026-09-27"
     odd = costs_frame(ledger.costs(stand.connection, Which("odd", NOON_S)), by)
-    assert odd["usd"].isna().all()
+    assert odd["usd"].isna().any() if by == "line" else odd["usd"].isna().all()
 
 
 def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
@@ -214,7 +219,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
     found = ledger.costs(stand.connection, Which("houses", NOON_S))
     assert costs_frame(found, "alternative")["usd"].is_monotonic_decreasing is False
     assert len(costs_frame(found, "alternative")) == 4
-    with pytest.raises(ValueError, match="is one of variant, model, alternative, not 'moon'"):
+    with pytest.raises(ValueError, match="is one of variant, model, line, alternative, not 'moon'"):
         costs_frame(found, "moon")
 
 

@@ -31,22 +31,23 @@ def test_hosting_and_serverless_are_taken_and_training_is_not(write: Writer, tmp
         SERVERLESS: (0.000089 / 4, "GB-second"),
         DATA_MOVED: (0.016, "GB"),
     }
-    assert found.quotes[0].dated == "2026-11-01"
-    assert found.quotes[0].source == "offer, SKU S1, EU-Host:ml.g9.xlarge"
+    first = next(quote for quote in found.quotes if quote.item == "ml.g9.xlarge")
+    assert first.dated == "2026-11-01"
+    assert first.source == "offer, SKU S1, EU-Host:ml.g9.xlarge"
 
 
 def test_a_price_that_the_file_does_not_have_is_none(write: Writer, tmp_path: Path) -> None:
     prices = read(write(tmp_path / "offer", HOST)).prices
     assert prices.usd_per_hour("ml.r5.2xlarge") == 0.672
     assert prices.usd_per_hour("ml.m5.large") is None  # though the list that ships has it
-    assert (prices.usd_per_gb_s, prices.usd_per_gb_moved) == (None, None)
+    assert (prices.usd(SERVERLESS), prices.usd(DATA_MOVED)) == (None, None)
 
 
 def test_a_new_type_has_the_size_of_the_file(write: Writer, tmp_path: Path) -> None:
-    types = read(write(tmp_path / "offer", *HOUSE, Product("EU-Host:ml.z9.huge", "1.0"))).prices.types
-    new = types["ml.g9.xlarge"]
-    assert (new.vcpus, new.memory_mib, new.gpus, new.usd_per_hour) == (4, 1536 * 1024, 1, 1.5)
-    assert "ml.z9.huge" not in types
+    prices = read(write(tmp_path / "offer", *HOUSE, Product("EU-Host:ml.z9.huge", "1.0"))).prices
+    new = prices.types["ml.g9.xlarge"]
+    assert (new.vcpus, new.memory_mib, new.gpus, prices.usd_per_hour(new.name)) == (4, 1536 * 1024, 1, 1.5)
+    assert "ml.z9.huge" not in prices.types
 
 
 def test_the_newest_price_of_a_type_and_the_first_tier_that_is_not_free_count(write: Writer, tmp_path: Path) -> None:

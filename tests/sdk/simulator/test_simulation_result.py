@@ -18,11 +18,10 @@ from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import simulate
 from torpor.workloads import Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.pricing.prices import PRICES
 
 MIB = 1024 * 1024
-HOUR_USD = PRICES.usd_per_hour("ml.m5.large")
+HOUR_USD = (PRICES.usd_per_hour("ml.m5.large") or 0.0) + 30 * 0.14 / 730
 SMALL = {name: ModelProfile(name, MIB, MIB, 0.2, 0.1, 0.7, 0.0, 0.01) for name in "abcdef"}
 
 
@@ -43,8 +42,7 @@ def every(gap_s: float, models: Iterable[str]) -> Recorded:
 
 
 def at_one_per_hour(result: SimulationResult) -> float:
-    """The cost of its instances at the shipped price."""
-    assert HOUR_USD is not None
+    """The cost of its instances and of their volumes at the shipped price."""
     return result.instance_s / 3600 * HOUR_USD
 
 
@@ -119,7 +117,6 @@ def test_the_parts_of_a_result_add_up(changes: dict[str, Any]) -> None:
 def test_an_always_on_variant_costs_instances_times_hours_times_price() -> None:
     result = simulate(every(10.0, "abcdef" * 60), SMALL, instances=3)
     hours = result.duration_s / 3600
-    assert HOUR_USD is not None
     assert result.cost().usd == pytest.approx(3 * hours * HOUR_USD) == pytest.approx(at_one_per_hour(result))
     assert result.usd_per_month() == pytest.approx(3 * 730 * HOUR_USD)
 
@@ -176,12 +173,12 @@ def test_a_month_is_more_of_the_same_at_any_length_and_price() -> None:
     assert once is not None and usd is not None  # noqa: PT018
     assert once == pytest.approx(usd * 730 * 3600 / result.duration_s)
     assert result.usd_per_month(hours=365) == pytest.approx(once / 2)
-    types = {**CATALOGUE, "ml.m5.large": replace(CATALOGUE["ml.m5.large"], usd_per_hour=1.0)}
-    assert result.cost(replace(PRICES, types=types)).usd == pytest.approx(result.instance_s / 3600)
+    a_dollar = {"ml.m5.large": replace(PRICES.quotes["ml.m5.large"], usd=1.0)}
+    assert result.cost(replace(PRICES, quotes=a_dollar)).usd == pytest.approx(result.instance_s / 3600)
 
 
 def test_a_price_that_is_not_known_is_no_cost_of_zero() -> None:
-    result = simulate(every(1.0, "ab"), SMALL, Scenario("ml.m6i.large"))
+    result = simulate(every(1.0, "ab"), SMALL, Scenario("ml.m6g.large"))
     assert (result.cost().usd, result.usd_per_month(), result.summary()["usd"]) == (None, None, None)
 
 

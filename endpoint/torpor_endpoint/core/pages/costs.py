@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
+from torpor_endpoint.core.pricing.bills import BillLine
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
 
 # In each record, `usd` is None where a price is not known.
@@ -62,6 +63,8 @@ class VariantCostsRow:
     """It got copies of requests, and answered no caller. A variant that was promoted has a row of each kind."""
     containers: tuple[ContainerUse, ...] = ()
     """Of a pipeline, in its order."""
+    lines: tuple[BillLine, ...] = ()
+    """The bill, which `usd` is the sum of, without the lines that have no price."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
+from torpor_endpoint.core.ledger_records import ON_PROVISIONED, SERVERLESS, TRANSFORM_JOB, InstanceLife
+from torpor_endpoint.core.pricing.catalogue import INSTANCE_DISK_MIB, has_local_disk
 
 MIB_PER_GB = 1024
 
@@ -48,6 +49,11 @@ class VariantUse:
     traffic: list[ModelTraffic] = field(default_factory=list)
     shadow: bool = False
 
+    @property
+    def job(self) -> bool:
+        """Whether it is a batch transform job, and no variant of an endpoint."""
+        return self.endpoint.startswith(TRANSFORM_JOB)
+
 
 def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], window: Window) -> list[VariantUse]:
     """The use of every variant that had an instance or a request in the window, by endpoint, the production variants
@@ -81,4 +87,17 @@ def by_role(life: InstanceLife) -> Sequence[InstanceLife]:
 
 def memory_gb(size: str) -> float | None:
     """The memory of a serverless instance in GB; None for an instance that is billed by the hour."""
-    return int(size.removeprefix(SERVERLESS)) / MIB_PER_GB if size.startswith(SERVERLESS) else None
+    return int(own_size(size).removeprefix(SERVERLESS)) / MIB_PER_GB if size.startswith(SERVERLESS) else None
+
+
+def own_size(size: str) -> str:
+    """The size of an instance, of the size that the ledger writes for its traffic."""
+    return size.removesuffix(ON_PROVISIONED)
+
+
+def volume_gb(size: str, given_gb: float | None = None) -> float:
+    """The GB of the volume of an instance of this type: VolumeSizeInGB if that is given, else as much as Torpor gives
+    it. A type with disks of its own has no volume."""
+    if not size.startswith("ml.") or has_local_disk(size):
+        return 0.0
+    return INSTANCE_DISK_MIB / MIB_PER_GB if given_gb is None else given_gb

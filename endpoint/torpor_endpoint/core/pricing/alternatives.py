@@ -4,18 +4,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, VariantUse, Window, memory_gb
+from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, VariantUse, Window, memory_gb, volume_gb
+from torpor_endpoint.core.pricing.bills import Bill, Usage, bill
 from torpor_endpoint.core.pricing.catalogue import InstanceType
 from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
 
-LEFT_OUT = "storage, data in and out of instances that are billed by the hour, and what each way does to latency"
+LEFT_OUT = (
+    "taxes, free tiers and reserved prices, objects and requests in S3, logs and metrics, the start of serverless"
+    " instances and the loading of their models, and what each way does to latency"
+)
 
 
 @dataclass(frozen=True)
 class PricedAlternative:
+    """`usd` is without the items in `unpriced`, whose price is not known."""
+
     way: str
     usd: float | None
     assumes: str
+    unpriced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,23 @@ class _Case:
     @property
     def cheapest(self) -> InstanceType | None:
         """The cheapest type of known price with enough memory, and with a GPU exactly if the variant has one."""
-        known = [one for one in self.prices.types.values() if one.usd_per_hour is not None]
-        fit = [one for one in known if one.memory_mib >= self.memory_mib and bool(one.gpus) == self.gpu]
-        return min(fit, key=lambda one: (one.usd_per_hour, one.name), default=None)
+        fit = [one for one in self.prices.types.values() if one.memory_mib >= self.memory_mib]
+        known = [one for one in fit if one.name in self.prices.quotes and bool(one.gpus) == self.gpu]
+        return min(known, key=lambda one: (self.prices.quotes[one.name].usd, one.name), default=None)
+
+    @property
+    def moved_bytes(self) -> int:
+        return sum(one.sums.moved_bytes for one in self.account.traffic if one.size)
+
+    def held(self, way: str, size: str | None, instances: int, assumes: str) -> PricedAlternative:
+        """So many instances of a type, for the whole time, with their volumes and the data moved."""
+        if size is None:
+            return PricedAlternative(way, None, assumes)
+        instance_s = instances * self.window.length_s
+        used = Usage(
+            size, instance_s=instance_s, volume_gb_s=volume_gb(size) * instance_s, moved_bytes=self.moved_bytes
+        )
+        return _priced(way, bill(used, self.prices), assumes)
 
 
 def alternatives(
@@ -89,21 +110,22 @@ def peak(lives: Iterable[InstanceLife], window: Window) -> int:
 
 def _each(case: _Case, instances: int) -> PricedAlternative:
     found = case.cheapest
-    hours = case.models * instances * case.hours
-    return PricedAlternative(
+    return case.held(
         f"an endpoint per model, {_counted(instances, 'instance')} each, always on",
-        None if found is None else case.prices.usd_by_the_hour(found.name, hours),
+        None if found is None else found.name,
+        case.models * instances,
         f"{_counted(case.models, 'model')} that answered, on {_cheapest(case)}, for {case.hours:,.2f} h",
     )
 
 
 def _always_on(case: _Case, size: str) -> PricedAlternative:
-    found = case.prices.types.get(size) if memory_gb(size) is None else case.cheapest
-    per_hour, most = found.usd_per_hour if found else None, peak(case.account.lives, case.window)
-    kind = f"{size}, its own type" if memory_gb(size) is None else _cheapest(case)
-    return PricedAlternative(
+    own, most = memory_gb(size) is None, peak(case.account.lives, case.window)
+    kind = f"{size}, its own type" if own else _cheapest(case)
+    cheapest = None if case.cheapest is None else case.cheapest.name
+    return case.held(
         "one multi-model endpoint, always on",
-        None if per_hour is None else per_hour * most * case.hours,
+        size if own else cheapest,
+        most,
         f"{_counted(most, 'instance')}, as many as ran at once, on {kind}, for {case.hours:,.2f} h",
     )
 
@@ -112,15 +134,19 @@ def _serverless(case: _Case) -> PricedAlternative:
     way = "serverless, an endpoint per model"
     if case.gpu:
         return PricedAlternative(way, None, "serverless inference has no GPU")
-    reached = [one.sums for one in case.account.traffic if one.size]
-    billed_ms, moved_bytes = sum(one.predict_ms for one in reached), sum(one.moved_bytes for one in reached)
+    billed_ms = sum(one.sums.predict_ms for one in case.account.traffic if one.size)
     gb = case.memory_mib / MIB_PER_GB
-    return PricedAlternative(
+    used = Usage(memory_gb=gb, processing_ms=billed_ms, moved_bytes=case.moved_bytes)
+    return _priced(
         way,
-        case.prices.usd_by_the_call(billed_ms, gb, moved_bytes),
+        bill(used, case.prices),
         f"{_counted(case.models, 'endpoint')} of {case.memory_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s of "
         "predicting and the data moved; no start-up or loading is billed",
     )
+
+
+def _priced(way: str, billed: Bill, assumes: str) -> PricedAlternative:
+    return PricedAlternative(way, billed.usd, assumes, billed.unpriced)
 
 
 def _cheapest(case: _Case) -> str:

@@ -1,42 +1,8 @@
-"""The sizes and prices of SageMaker's hosting instances, as dated tables with one look-up.
-
-Sizes are those of the EC2 type of the same name. Prices are USD per hour in us-east-1, from a named source. A price
-without a source is None: an unknown price must not look like a free instance.
-"""
+"""The sizes of SageMaker's hosting instances, as tables with one look-up: those of the EC2 type of the same name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
-
-PRICED_ON = "2026-09-27"
-PRICE_SOURCE = "AWS Price List API, offer AmazonSageMaker, us-east-1"
-
-USD_PER_HOUR = MappingProxyType(
-    {
-        "ml.t2.medium": 0.0464,
-        "ml.c5.large": 0.102,
-        "ml.c5.xlarge": 0.204,
-        "ml.m5.large": 0.115,
-        "ml.m5.xlarge": 0.23,
-        "ml.m5.2xlarge": 0.461,
-        "ml.r5.large": 0.151,
-        "ml.r5.xlarge": 0.302,
-        "ml.r5.2xlarge": 0.605,
-        "ml.g4dn.xlarge": 0.7364,
-        "ml.g4dn.2xlarge": 0.94,
-        "ml.g4dn.4xlarge": 1.505,
-        "ml.g5.xlarge": 1.41,
-        "ml.g5.2xlarge": 1.52,
-        "ml.g5.4xlarge": 2.03,
-    }
-)
-
-SERVERLESS_USD_PER_GB_SECOND = 0.00002
-SERVERLESS_PRICED_ON = "2026-09-01"
-SERVERLESS_SOURCE = "AWS Price List API, SKU USE1-ServerlessInf:Mem-3GB, in effect since then: $0.00006 per second"
-SERVERLESS_USD_PER_GB_MOVED = 0.016
-MOVED_PRICED_ON = "2023-12"
-MOVED_SOURCE = "AWS's worked pricing example, and a bill of this month in AWS's samples: $0.016 per GB of endpoint data"
 
 SERVERLESS_DISK_MIB = 5 * 1024
 """Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
@@ -114,7 +80,25 @@ _IRREGULAR = (
     ("ml.g6.16xlarge", 64, 256, 1),
     ("ml.g6.24xlarge", 96, 384, 4),
     ("ml.g6.48xlarge", 192, 768, 8),
+    ("ml.g6e.xlarge", 4, 32, 1),
+    ("ml.g6e.2xlarge", 8, 64, 1),
+    ("ml.g6e.4xlarge", 16, 128, 1),
+    ("ml.g6e.8xlarge", 32, 256, 1),
+    ("ml.g6e.12xlarge", 48, 384, 4),
+    ("ml.g6e.16xlarge", 64, 512, 1),
+    ("ml.g6e.24xlarge", 96, 768, 4),
+    ("ml.g6e.48xlarge", 192, 1536, 8),
+    ("ml.p4d.24xlarge", 96, 1152, 8),
+    ("ml.p4de.24xlarge", 96, 1152, 8),
+    ("ml.p5.4xlarge", 16, 256, 1),
+    ("ml.p5.48xlarge", 192, 2048, 8),
 )
+
+_LOCAL_DISK = frozenset(
+    {"c5d", "c6gd", "m5d", "m6gd", "r5d", "r6gd", "r7gd", "g4dn", "g5", "g6", "g6e", "p4d", "p4de", "p5"}
+)
+"""The families with disks of their own (EC2's instance store). SageMaker gives them no volume: "When using an ML
+instance with NVMe SSD volumes, SageMaker doesn't provision Amazon EBS General Purpose SSD (gp2) storage"."""
 
 _VCPUS = MappingProxyType({"medium": 1, "large": 2, "xlarge": 4})  # and `Nxlarge` is N times an xlarge
 
@@ -125,7 +109,6 @@ class InstanceType:
     vcpus: int
     memory_mib: int
     gpus: int
-    usd_per_hour: float | None
 
 
 def _vcpus(size: str) -> int:
@@ -140,7 +123,7 @@ def _rows() -> Iterator[tuple[str, int, int, int]]:
         yield name, vcpus, gib * 1024, gpus
 
 
-CATALOGUE = MappingProxyType({row[0]: InstanceType(*row, USD_PER_HOUR.get(row[0])) for row in _rows()})
+CATALOGUE = MappingProxyType({row[0]: InstanceType(*row) for row in _rows()})
 
 
 LARGEST = max(CATALOGUE.values(), key=lambda one: one.memory_mib)
@@ -150,6 +133,11 @@ LARGEST = max(CATALOGUE.values(), key=lambda one: one.memory_mib)
 def instance_type(name: str) -> InstanceType | None:
     """The type of this name, such as `ml.m5.large`; None if the catalogue does not have it."""
     return CATALOGUE.get(name)
+
+
+def has_local_disk(name: str) -> bool:
+    """Whether the type has disks of its own, so that SageMaker attaches no volume to it."""
+    return name.removeprefix("ml.").partition(".")[0] in _LOCAL_DISK
 
 
 _BASELINES = MappingProxyType({"ml.t2.medium": 0.2, "ml.t2.large": 0.3, "ml.t2.xlarge": 0.225, "ml.t2.2xlarge": 0.17})

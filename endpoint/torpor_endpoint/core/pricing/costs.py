@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
+from torpor_endpoint.core.ledger import UNKNOWN
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb
-from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
+from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb, own_size, volume_gb
+from torpor_endpoint.core.pricing.bills import Bill, Usage, bill, together
+from torpor_endpoint.core.pricing.prices import Prices
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, PROVISIONED_PROCESSING, SERVERLESS
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,13 @@ class SizeCosts:
     instance_s: float
     gb_s: float  # billed processing times memory; 0 for instances that are billed by the hour
     moved_bytes: int
-    usd: float | None
+    bill: Bill
     idle_usd: float | None  # the part of `usd` that belongs to no model
     models: tuple[ModelCosts, ...]
+
+    @property
+    def usd(self) -> float | None:
+        return self.bill.usd
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,12 @@ class VariantCosts:
     shadow: bool = False
 
     @property
+    def bill(self) -> Bill:
+        return together(part.bill for part in self.sizes)
+
+    @property
     def usd(self) -> float | None:
-        return total(part.usd for part in self.sizes)
+        return self.bill.usd
 
     @property
     def idle_usd(self) -> float | None:
@@ -58,7 +69,7 @@ class VariantCosts:
 
 def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
     """The variant's costs in the window."""
-    sizes = sorted({life.size for life in account.lives} | {one.size for one in account.traffic})
+    sizes = sorted({life.size for life in account.lives} | {own_size(one.size) for one in account.traffic})
     of_sizes = tuple(_of_size(size, account, window, prices) for size in sizes)
     return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow)
 
@@ -74,50 +85,63 @@ def total(amounts: Iterable[float | None]) -> float | None:
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
-Divided = tuple[float | None, float | None, list[float | None]]
-"""The cost, the part of it that belongs to no model, and each model's part."""
-
-
 def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> SizeCosts:
     lives = [life for life in account.lives if life.size == size]
-    traffic = [one for one in account.traffic if one.size == size]
-    instance_s = sum(map(window.alive_s, lives))
-    gb = memory_gb(size)
-    if gb is None:
-        usd, idle_usd, shares = _by_the_hour(size, instance_s, traffic, prices)
-    else:
-        usd, idle_usd, shares = _by_the_call(gb, lives, traffic, prices)
+    traffic = [one for one in account.traffic if own_size(one.size) == size]
+    used = usage(size, lives, traffic, window, job=account.job)
+    billed = bill(used, prices)
+    shares = _shares(billed, used, traffic)
+    known = billed.usd is not None
     return SizeCosts(
         size,
-        instance_s,
-        gb_s=(gb or 0.0) * sum(one.sums.busy_ms for one in traffic) / 1000,
+        sum(map(window.alive_s, lives)),
+        gb_s=used.memory_gb * (used.processing_ms + used.provisioned_ms) / 1000,
         moved_bytes=sum(one.sums.moved_bytes for one in traffic),
-        usd=usd,
-        idle_usd=idle_usd,
-        models=tuple(_model(one, share) for one, share in zip(traffic, shares, strict=True)),
+        bill=billed,
+        idle_usd=max(0.0, (billed.usd or 0.0) - sum(shares)) if known else None,
+        models=tuple(_model(one, share if known else None) for one, share in zip(traffic, shares, strict=True)),
     )
 
 
-def _by_the_hour(size: str, instance_s: float, traffic: list[ModelTraffic], prices: Prices) -> Divided:
-    """The price of the instances' lives, divided among the models by the seconds that each kept them busy."""
-    usd = (
-        prices.usd_by_the_hour(size, instance_s / HOUR_S) if size else 0.0
-    )  # requests that never reached an instance cost nothing
-    if usd is None:
-        return None, None, [None] * len(traffic)
-    busy_s = sum(one.sums.busy_s for one in traffic)
-    whole_s = max(instance_s, busy_s)  # parallel requests may be busy for longer than the instances live
-    if not whole_s:
-        return usd, usd, [0.0] * len(traffic)
-    return usd, usd * (whole_s - busy_s) / whole_s, [usd * one.sums.busy_s / whole_s for one in traffic]
+def usage(
+    size: str, lives: list[InstanceLife], traffic: list[ModelTraffic], window: Window, job: bool = False
+) -> Usage:
+    """What instances of one size used in the window, for its bill."""
+    moved_bytes = sum(one.sums.moved_bytes for one in traffic) if size else 0
+    gb = memory_gb(size)
+    if gb is None:
+        instance_s = sum(map(window.alive_s, lives)) if size else 0.0
+        volume_gb_s = sum(volume_gb(size, life.volume_gb) * window.alive_s(life) for life in lives)
+        if size == UNKNOWN:  # without its life the time of an instance is not known, but it is not free
+            instance_s = sum(one.sums.busy_s for one in traffic)
+        return Usage(size, instance_s=instance_s, volume_gb_s=volume_gb_s, moved_bytes=moved_bytes, job=job)
+    on_demand = [one.sums.predict_ms for one in traffic if one.size == size]
+    return Usage(
+        memory_gb=gb,
+        processing_ms=sum(on_demand),
+        provisioned_s=sum(window.alive_s(life) for life in lives if life.provisioned),
+        provisioned_ms=sum(one.sums.predict_ms for one in traffic) - sum(on_demand),
+        moved_bytes=moved_bytes,
+    )
 
 
-def _by_the_call(gb: float, lives: list[InstanceLife], traffic: list[ModelTraffic], prices: Prices) -> Divided:
-    """The price of processing by the millisecond, and of moved data. Provisioned concurrency has no known price."""
-    if any(life.provisioned for life in lives):
-        return None, None, [None] * len(traffic)
-    shares = [prices.usd_by_the_call(one.sums.busy_ms, gb, one.sums.moved_bytes) for one in traffic]
-    return total(shares), 0.0, shares
+def _shares(billed: Bill, used: Usage, traffic: list[ModelTraffic]) -> list[float]:
+    """Each model's part: of data by its bytes, of processing by its milliseconds, and of instances by the seconds for
+    which it kept them busy. What is left is idle time."""
+    moved = billed.usd_of(DATA_MOVED)
+    held = sum(line.usd or 0.0 for line in billed.lines) - moved
+    if used.memory_gb:
+        took = [one.sums.predict_ms / 1000 for one in traffic]
+        processing = billed.usd_of(SERVERLESS, PROVISIONED_PROCESSING)
+        held, whole = processing, sum(took)
+    else:
+        took = [one.sums.busy_s for one in traffic]
+        whole = max(used.instance_s, sum(took))  # parallel requests may be busy for longer than the instances live
+    return [
+        (held * busy / whole if whole else 0.0)
+        + (moved * one.sums.moved_bytes / used.moved_bytes if used.moved_bytes else 0.0)
+        for one, busy in zip(traffic, took, strict=True)
+    ]
 
 
 def _model(one: ModelTraffic, usd: float | None) -> ModelCosts:

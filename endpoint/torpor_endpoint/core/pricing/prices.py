@@ -1,45 +1,43 @@
-"""A dated list of AWS's prices for hosting, the list that ships with Torpor, and the price of a given use."""
+"""A dated list of AWS's prices for hosting, and the list that ships with Torpor."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from torpor_endpoint.core.pricing import catalogue
-from torpor_endpoint.core.pricing.catalogue import InstanceType
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
+from torpor_endpoint.core.pricing.quotes import Quote
+from torpor_endpoint.core.pricing.shipped_prices import PRICE_SOURCE, PRICED_ON, REGION, shipped_quotes
 
 HOUR_S = 3600.0
-BYTES_PER_GB = 2**30
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices in US dollars. An unknown price is None, and makes each sum with it None."""
+    """Prices of one region in US dollars. An item without a quote has no price, which is never 0."""
 
-    types: Mapping[str, InstanceType] = field(repr=False)  # hundreds
-    usd_per_gb_s: float | None  # serverless inference: memory times processing
-    usd_per_gb_moved: float | None  # serverless inference: data in and out
+    types: Mapping[str, InstanceType] = field(repr=False)  # the sizes of hundreds
+    quotes: Mapping[str, Quote] = field(repr=False)  # by item
     priced_on: str
     source: str
+    region: str = REGION
+
+    def usd(self, item: str) -> float | None:
+        """The price of one unit of this item."""
+        quote = self.quotes.get(item)
+        return None if quote is None else quote.usd
 
     def usd_per_hour(self, size: str) -> float | None:
-        found = self.types.get(size)
-        return None if found is None else found.usd_per_hour
+        """The price of an hour of an endpoint's instance of this type, without its volume."""
+        return self.usd(size)
 
     def usd_by_the_hour(self, size: str, instance_hours: float) -> float | None:
-        """The price of so many hours of instances of this type."""
-        per_hour = self.usd_per_hour(size)
+        """The price of so many hours of instances of this type, without their volumes."""
+        per_hour = self.usd(size)
         return None if per_hour is None else per_hour * instance_hours
 
-    def usd_by_the_call(self, billed_ms: int, gb: float, moved_bytes: int) -> float | None:
-        """The price of requests to serverless inference. Without moved data its price may be unknown."""
-        if self.usd_per_gb_s is None or (moved_bytes and self.usd_per_gb_moved is None):
-            return None
-        return billed_ms / 1000 * gb * self.usd_per_gb_s + moved_bytes / BYTES_PER_GB * (self.usd_per_gb_moved or 0.0)
+
+def by_item(quotes: Iterable[Quote]) -> Mapping[str, Quote]:
+    return MappingProxyType({quote.item: quote for quote in quotes})
 
 
-PRICES = Prices(
-    catalogue.CATALOGUE,
-    catalogue.SERVERLESS_USD_PER_GB_SECOND,
-    catalogue.SERVERLESS_USD_PER_GB_MOVED,
-    catalogue.PRICED_ON,
-    catalogue.PRICE_SOURCE,
-)
+PRICES = Prices(CATALOGUE, by_item(shipped_quotes(REGION)), PRICED_ON, PRICE_SOURCE)

@@ -5,9 +5,10 @@
 
 from dataclasses import replace
 
-from torpor.prices.lists import HOUR, SHIPPED, PriceList, Quote
+from torpor.prices.lists import SHIPPED, PriceList
 from torpor.simulator.costs.comparing import Comparison, Published, Side
 from torpor.simulator.costs.ways_to_serve import CostTerms, HeldInstances
+from torpor_endpoint.core.pricing.quotes import HOUR, Quote
 
 BLOG_MONTH_H = 720.0
 """24 hours, 30 days."""
@@ -39,13 +40,13 @@ THOUSAND_MODELS = Comparison(
     1000,
     Side(1000, HeldInstances("ml.c5.large", 2)),
     Side(1, HeldInstances("ml.r5.2xlarge", 2)),
-    CostTerms(PRICES_2019.prices, BLOG_MONTH_H),
+    CostTerms(PRICES_2019.prices, BLOG_MONTH_H, volumes=False),
     Published(171_360, 1_017, None, 0.99),
 )
 THOUSAND_MODELS_TODAY = replace(
     THOUSAND_MODELS,
     what=f"at the prices of {SHIPPED.dated}",
-    terms=CostTerms(SHIPPED.prices, BLOG_MONTH_H),
+    terms=CostTerms(SHIPPED.prices, BLOG_MONTH_H, volumes=False),
     published=None,
 )
 
@@ -66,7 +67,7 @@ HIDDEN = (
     replace(
         THOUSAND_MODELS,
         what="a month of 730 hours, as AWS's calculators count: the published sums have 720",
-        terms=CostTerms(PRICES_2019.prices),
+        terms=CostTerms(PRICES_2019.prices, volumes=False),
         published=None,
     ),
     THOUSAND_MODELS_TODAY,
@@ -80,7 +81,7 @@ def _ten(size: str, instances: int) -> Comparison:
         10,
         Side(10, HeldInstances(size, instances)),
         Side(1, HeldInstances(size, instances)),
-        CostTerms(PRICES_2019.prices, BLOG_MONTH_H),
+        CostTerms(PRICES_2019.prices, BLOG_MONTH_H, volumes=False),
         Published(None, None, 3_000, 0.90),
     )
 
@@ -97,6 +98,6 @@ GPU_TWIN = Comparison(
     100,
     Side(100, HeldInstances("ml.g5.2xlarge", 2)),
     Side(25, HeldInstances("ml.g5.2xlarge", 2)),
-    CostTerms(PRICES_2023.prices, BLOG_MONTH_H),
+    CostTerms(PRICES_2023.prices, BLOG_MONTH_H, volumes=False),
     Published(218_880, 54_720, None, 0.75),
 )

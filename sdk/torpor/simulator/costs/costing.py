@@ -1,7 +1,8 @@
 """Computes what each way to serve costs, from what is held and for how long.
 
-No figure includes free tiers, storage, or data in and out of instances that are billed by the hour. If a price is not
-known, the cost is None, never 0.
+The bills are made by the rules of `core.pricing.bills`, as the live endpoint's are. No figure includes free tiers, or
+objects in S3. If the price of instances or of processing is not known, the cost is None, never 0; other items without a
+price are named beside it.
 """
 
 from collections.abc import Iterable
@@ -10,33 +11,40 @@ from math import ceil, floor
 from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Component, Cost, CostTerms, HeldInstances, Way, check
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB
+from torpor_endpoint.core.pricing.bills import Usage, bill
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 SERVERLESS_MIB = (1024, 2048, 3072, 4096, 5120, 6144)
 """The memory sizes of serverless inference."""
 
 
-def endpoint_per_model(models: int, each: HeldInstances, terms: CostTerms = TERMS) -> Cost:
+def endpoint_per_model(models: int, each: HeldInstances, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
     """The cost if every model has instances of its own."""
     check(models=models)
-    usd = terms.prices.usd_by_the_hour(each.size, models * each.instances * terms.hours)
-    return Cost(Way.ENDPOINT_PER_MODEL, usd, f"{models:,} endpoints of {each}, for {terms.hours:,.2f} h")
+    billed = terms.by_the_second(each.size, models * each.instances * terms.hours * HOUR_S, moved_bytes)
+    return Cost.of(Way.ENDPOINT_PER_MODEL, billed, f"{models:,} endpoints of {each}, for {terms.hours:,.2f} h")
 
 
-def multi_model(held: HeldInstances, terms: CostTerms = TERMS) -> Cost:
+def multi_model(held: HeldInstances, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
     """The cost of a multi-model endpoint: its instances cost the same whether they are called or idle."""
-    usd = terms.prices.usd_by_the_hour(held.size, held.instances * terms.hours)
-    return Cost(Way.MULTI_MODEL, usd, f"{held}, for {terms.hours:,.2f} h")
+    billed = terms.by_the_second(held.size, held.instances * terms.hours * HOUR_S, moved_bytes)
+    return Cost.of(Way.MULTI_MODEL, billed, f"{held}, for {terms.hours:,.2f} h")
 
 
-def autoscaled(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
+def autoscaled(size: str, instance_s: float, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
     """The cost of a multi-model endpoint with at least one instance. `instance_s` is the sum over all instances."""
-    return _by_the_second(Way.AUTOSCALED, size, instance_s, terms)
+    return _by_the_second(Way.AUTOSCALED, size, instance_s, terms, moved_bytes)
 
 
-def asleep(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
+def asleep(size: str, instance_s: float, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
     """The cost of a multi-model endpoint that scales to zero. `instance_s` is the sum over all instances."""
-    return _by_the_second(Way.ASLEEP, size, instance_s, terms)
+    return _by_the_second(Way.ASLEEP, size, instance_s, terms, moved_bytes)
+
+
+def transform_jobs(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
+    """The cost of batch transform jobs, at the price of a job's instances. `instance_s` is the sum over all of them."""
+    billed = terms.by_the_second(size, instance_s, job=True)
+    return Cost.of(Way.BATCH, billed, f"{instance_s / HOUR_S:,.2f} instance-hours of {size} for jobs")
 
 
 def components(models: int, each: Component, size: str, terms: CostTerms = TERMS) -> Cost:
@@ -46,9 +54,10 @@ def components(models: int, each: Component, size: str, terms: CostTerms = TERMS
         return Cost(
             Way.COMPONENTS, None, f"an instance of {size} has no room for a component, or its size is not known"
         )
-    usd = terms.prices.usd_by_the_hour(size, needed * terms.hours)
+    billed = terms.by_the_second(size, needed * terms.hours * HOUR_S)
     held = f"{HeldInstances(size, needed)}, for {terms.hours:,.2f} h"
-    return Cost(Way.COMPONENTS, usd, f"{models:,} models of {each.memory_mib:,} MiB, {each.copies} of each: {held}")
+    assumes = f"{models:,} models of {each.memory_mib:,} MiB, {each.copies} of each: {held}"
+    return Cost.of(Way.COMPONENTS, billed, assumes)
 
 
 def components_scaled(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
@@ -70,15 +79,15 @@ def instances_for(models: int, each: Component, size: str, prices: Prices = PRIC
 
 def serverless(memory_mib: int, calls: Calls, terms: CostTerms = TERMS, starts_billed: bool = False) -> Cost:
     """The cost of serverless inference with the smallest sufficient memory size. AWS does not say whether starting is
-    billed; here it is only with `starts_billed`."""
+    billed; here it is only with `starts_billed`, and in no other bill of Torpor."""
     size_mib = next((size for size in SERVERLESS_MIB if size >= memory_mib), None)
     if size_mib is None:
         return Cost(Way.SERVERLESS, None, f"serverless inference has at most {SERVERLESS_MIB[-1]:,} MB")
     billed_ms = calls.predict_ms + (calls.start_ms if starts_billed else 0)
     gb = size_mib / MIB_PER_GB
-    return Cost(
+    return Cost.of(
         Way.SERVERLESS,
-        terms.prices.usd_by_the_call(billed_ms, gb, calls.moved_bytes),
+        bill(Usage(memory_gb=gb, processing_ms=billed_ms, moved_bytes=calls.moved_bytes), terms.prices),
         f"{calls.requests:,} requests on {size_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s and the data moved; "
         f"start-up is {'billed' if starts_billed else 'not billed'}",
     )
@@ -90,7 +99,6 @@ def ranked(costs: Iterable[Cost]) -> list[Cost]:
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
-def _by_the_second(way: Way, size: str, instance_s: float, terms: CostTerms) -> Cost:
-    check(instance_s=instance_s)
-    usd = terms.prices.usd_by_the_hour(size, instance_s / HOUR_S)
-    return Cost(way, usd, f"{instance_s / HOUR_S:,.2f} instance-hours of {size}, in {terms.hours:,.2f} h")
+def _by_the_second(way: Way, size: str, instance_s: float, terms: CostTerms, moved_bytes: int = 0) -> Cost:
+    billed = terms.by_the_second(size, instance_s, moved_bytes)
+    return Cost.of(way, billed, f"{instance_s / HOUR_S:,.2f} instance-hours of {size}, in {terms.hours:,.2f} h")

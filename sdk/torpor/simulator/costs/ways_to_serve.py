@@ -6,6 +6,8 @@ from math import isfinite
 
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.ledger import milliseconds
+from torpor_endpoint.core.pricing.accounts import volume_gb
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill, Usage, bill
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 MONTH_H = 730.0
@@ -36,9 +38,20 @@ def check(**amounts: float) -> None:
 
 @dataclass(frozen=True)
 class Cost:
+    """What one way costs. `usd` is without the items in `unpriced`, whose price is not known."""
+
     way: Way
     usd: float | None
     assumes: str
+    bill: Bill = NOTHING
+
+    @classmethod
+    def of(cls, way: Way, billed: Bill, assumes: str) -> "Cost":
+        return cls(way, billed.usd, assumes, billed)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        return self.bill.unpriced
 
     @property
     def sold_by_aws(self) -> bool:
@@ -51,9 +64,17 @@ class CostTerms:
 
     prices: Prices = PRICES
     hours: float = MONTH_H
+    volumes: bool = True  # whether the volumes of instances are counted
 
     def __post_init__(self) -> None:
         check(hours=self.hours)
+
+    def by_the_second(self, size: str, instance_s: float, moved_bytes: int = 0, job: bool = False) -> Bill:
+        """The bill of instances that are billed by the hour. `instance_s` is the sum over all of them."""
+        check(instance_s=instance_s, moved_bytes=moved_bytes)
+        held_gb_s = volume_gb(size) * instance_s if self.volumes else 0.0
+        used = Usage(size, instance_s=instance_s, volume_gb_s=held_gb_s, moved_bytes=moved_bytes, job=job)
+        return bill(used, self.prices)
 
 
 TERMS = CostTerms()

@@ -22,6 +22,7 @@ from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult
 from torpor.workloads import Peak
 from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.emulation import AWS
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill
 from torpor_endpoint.core.pricing.prices import Prices
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class PlanResult:
     def seeds(self) -> Sequence[SimulationResult]:
         """The plan's results, one for each seed; none without a plan."""
         return () if self.best is None else self.best.results
+
+    @property
+    def bill(self) -> Bill:
+        """The plan's bill for a month, with the search's own seed; empty without a plan."""
+        return self.seeds[0].bill_per_month(self.prices) if self.seeds else NOTHING
 
     @property
     def whole(self) -> bool:

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, floor
 
+from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.engine.latency_histogram import BINS_PER_E
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_result import SimulationResult
+from torpor.time_units import HOUR_S
 from torpor.value_rules import COUNT, SHARE, SLO, Kind, a, check, one_of_in_any_case, optional, several
 from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
@@ -94,9 +96,9 @@ class PlanSpace:
     def always_on(self, prices: Prices) -> list[Scenario]:
         """The always-on scenarios, the cheapest first. Raises BadScenario if one has no price."""
         types = list(() if self.instance_types is None else self.instance_types) or [
-            name for name, one in prices.types.items() if _is_tried(name, one)
+            name for name, one in prices.types.items() if _is_tried(one, prices)
         ]
-        usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
+        usd = {name: usd for name in types if (usd := usd_of_hour(name, prices)) is not None}
         if unknown := [name for name in types if name not in usd]:
             raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
         if not usd:
@@ -118,6 +120,11 @@ class PlanSpace:
             yield [scaled.altered(instances_min=1)]
 
 
-def _is_tried(name: str, one: InstanceType) -> bool:
+def usd_of_hour(name: str, prices: Prices) -> float | None:
+    """The price of an hour of an instance of this type, with its volume; None if it is not known."""
+    return CostTerms(prices).by_the_second(name, HOUR_S).usd
+
+
+def _is_tried(one: InstanceType, prices: Prices) -> bool:
     """Whether a type is tried without being named. A price list also has types that cannot be deployed here."""
-    return name in CATALOGUE and not one.gpus and bool(one.usd_per_hour)
+    return one.name in CATALOGUE and not one.gpus and bool(prices.usd_per_hour(one.name))

@@ -16,7 +16,7 @@ from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.pipeline_containers import passing_s
-from torpor.simulator.planning.plan_space import Goal, PlanSpace
+from torpor.simulator.planning.plan_space import Goal, PlanSpace, usd_of_hour
 from torpor.simulator.planning.trace_bounds import TraceBounds
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs
@@ -250,7 +250,7 @@ class Search:
 
     def _usd_always(self, scenario: Scenario) -> float:
         """The price of a month, always on."""
-        return (self.prices.usd_per_hour(scenario.instance_type) or inf) * scenario.instances * MONTH_H
+        return (usd_of_hour(scenario.instance_type, self.prices) or inf) * scenario.instances * MONTH_H
 
     def _usd(self, candidate: PlanCandidate) -> float:
         usd = None if candidate.result is None else candidate.result.usd_per_month(self.prices)

@@ -11,18 +11,24 @@ from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives, peak
 from torpor_endpoint.core.pricing.catalogue import InstanceType
-from torpor_endpoint.core.pricing.prices import PRICES, Prices
+from torpor_endpoint.core.pricing.prices import PRICES, Prices, by_item
+from torpor_endpoint.core.pricing.quotes import HOUR, Quote
 
 HOUR_S = 3600.0
 MONTH = Window(0.0, 720 * HOUR_S)
 BLOG = replace(
     PRICES,
     types={
-        "ml.c5.large": InstanceType("ml.c5.large", 2, 4096, 0, 0.119),
-        "ml.r5.2xlarge": InstanceType("ml.r5.2xlarge", 8, 65536, 0, 0.706),
+        "ml.c5.large": InstanceType("ml.c5.large", 2, 4096, 0),
+        "ml.r5.2xlarge": InstanceType("ml.r5.2xlarge", 8, 65536, 0),
     },
+    quotes=by_item(
+        Quote(name, usd, HOUR, "2019", "") for name, usd in (("ml.c5.large", 0.119), ("ml.r5.2xlarge", 0.706))
+    ),
 )
-"""The prices of 2019."""
+"""The prices of 2019, without those of volumes and data."""
+VOLUME_HOUR_USD = 30 * 0.14 / 730
+"""Of 30 GB."""
 
 
 def traffic(models: int, size: str, predict_ms: int = 1, errors: int = 0) -> list[ModelTraffic]:
@@ -47,13 +53,14 @@ def test_serverless_bills_no_loading_and_always_on_takes_the_cheapest_that_fits(
     calls = traffic(4, "serverless-3072", predict_ms=1_000_000)
     one, _, multi, serverless = by_way(VariantUse("houses", "v", [life(0.0, size="serverless-3072")], calls))
     assert serverless.usd == pytest.approx(4 * 1000 * 3 * 0.00002)
-    assert multi.usd == pytest.approx(720 * 0.0464)
-    assert one.usd == pytest.approx(4 * 720 * 0.0464)
+    month = 720 * (0.0464 + VOLUME_HOUR_USD)
+    assert multi.usd == pytest.approx(month)
+    assert one.usd == pytest.approx(4 * month)
 
 
 def test_nothing_is_always_on_before_it_began() -> None:
     *_, multi, _ = by_way(VariantUse("houses", "v", [life(700 * HOUR_S, 701 * HOUR_S)]))
-    assert multi.usd == pytest.approx(20 * 0.115)
+    assert multi.usd == pytest.approx(20 * (0.115 + VOLUME_HOUR_USD))
 
 
 def test_a_name_that_never_answered_is_no_model() -> None:

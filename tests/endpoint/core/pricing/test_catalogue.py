@@ -8,7 +8,9 @@ from typing import Any
 import botocore.session
 import pytest
 
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE, USD_PER_HOUR, instance_type, serverless_vcpus
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, has_local_disk, instance_type, serverless_vcpus
+from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.shipped_prices import USD_PER_HOUR
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +39,16 @@ def test_a_price_is_known_or_it_is_none() -> None:
     assert set(USD_PER_HOUR) <= set(CATALOGUE)
     r5 = instance_type("ml.r5.2xlarge")
     assert r5 is not None
-    assert (r5.vcpus, r5.memory_mib, r5.usd_per_hour) == (8, 65536, 0.605)
-    m4 = instance_type("ml.m4.xlarge")
-    assert m4 is not None
-    assert m4.usd_per_hour is None
+    assert (r5.vcpus, r5.memory_mib, PRICES.usd_per_hour(r5.name)) == (8, 65536, 0.605)
+    assert instance_type("ml.m4.xlarge") is not None
+    assert PRICES.usd_per_hour("ml.m4.xlarge") is None
+
+
+def test_the_types_with_disks_of_their_own_are_ec2s(ec2: dict[str, Any]) -> None:
+    known = {name: ec2[name.removeprefix("ml.")] for name in CATALOGUE if name.removeprefix("ml.") in ec2}
+    assert {name for name, row in known.items() if row["InstanceStorageSupported"]} == set(
+        filter(has_local_disk, known)
+    )
 
 
 def test_an_unknown_type_is_none() -> None:

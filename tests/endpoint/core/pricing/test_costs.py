@@ -29,9 +29,10 @@ def of(lives: list[InstanceLife], called: list[ModelTraffic], window: Window) ->
 
 def test_an_instance_costs_its_hours_and_idle_time_belongs_to_no_model() -> None:
     found = of([life(0.0, 2 * HOUR_S)], [traffic("a", busy_s=720.0), traffic("b", busy_s=72.0)], Window(0, 9 * HOUR_S))
-    assert found.usd == pytest.approx(2 * 0.115)
-    assert [model.usd for model in found.models] == pytest.approx([0.1 * 0.23, 0.01 * 0.23])
-    assert found.idle_usd == pytest.approx(0.89 * 0.23)
+    whole = 2 * 0.115 + 30 * 2 / 730 * 0.14  # two hours of an instance, and of its volume of 30 GB
+    assert found.usd == pytest.approx(whole)
+    assert [model.usd for model in found.models] == pytest.approx([0.1 * whole, 0.01 * whole])
+    assert found.idle_usd == pytest.approx(0.89 * whole)
 
 
 def test_serverless_costs_as_in_awss_own_example() -> None:
@@ -53,7 +54,7 @@ def test_a_price_that_is_not_known_is_never_nothing() -> None:
 
 def test_without_a_serverless_price_the_sum_is_not_known() -> None:
     account = VariantUse("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
-    found = costs(account, Window(0, HOUR_S), replace(PRICES, usd_per_gb_s=None))
+    found = costs(account, Window(0, HOUR_S), replace(PRICES, quotes={}))
     assert (found.usd, found.models[0].usd) == (None, None)
 
 

@@ -1,21 +1,44 @@
-"""An unknown price is None, and so is every sum with it."""
+"""The list that ships: each figure has a date and a source, and what has none has no price."""
 
 from dataclasses import replace
 
-from torpor_endpoint.core.pricing.prices import PRICES
+import pytest
+
+from torpor_endpoint.core.pricing.bills import Usage, bill
+from torpor_endpoint.core.pricing.prices import PRICES, by_item
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, HOUR, SERVERLESS, UNITS, Quote
+from torpor_endpoint.core.pricing.shipped_prices import shipped_quotes, shipped_regions
 
 
-def test_a_type_without_a_price_costs_none_not_nothing() -> None:
+def test_a_type_without_a_price_has_none_however_long_it_runs() -> None:
     assert PRICES.usd_by_the_hour("ml.m4.xlarge", 1.0) is None
     assert PRICES.usd_by_the_hour("ml.m5.gigantic", 0.0) is None
     assert PRICES.usd_by_the_hour("ml.m5.large", 2.0) == 0.23
 
 
-def test_a_region_without_serverless_prices_gives_none() -> None:
-    assert replace(PRICES, usd_per_gb_s=None).usd_by_the_call(1000, 2.0, 0) is None
+@pytest.mark.parametrize("region", shipped_regions())
+def test_every_figure_that_ships_has_a_date_a_source_and_its_unit(region: str) -> None:
+    quotes = shipped_quotes(region)
+    assert len({quote.item for quote in quotes}) == len(quotes)
+    for quote in quotes:
+        assert quote.usd > 0, quote
+        assert quote.dated[:2] == "20", quote
+        assert quote.source, quote
+        assert quote.unit == UNITS.get(quote.item, HOUR), quote
 
 
-def test_data_needs_a_price_only_if_it_moved() -> None:
-    unknown = replace(PRICES, usd_per_gb_moved=None)
-    assert unknown.usd_by_the_call(1000, 2.0, 0) == 2 * 0.00002
-    assert unknown.usd_by_the_call(1000, 2.0, 1) is None
+def test_no_price_is_known_of_a_region_without_a_source() -> None:
+    assert shipped_quotes("mars-1") == ()
+
+
+def test_without_the_price_of_processing_there_is_no_sum() -> None:
+    unknown = replace(PRICES, quotes={item: quote for item, quote in PRICES.quotes.items() if item != SERVERLESS})
+    found = bill(Usage(memory_gb=2.0, processing_ms=1000), unknown)
+    assert (found.usd, found.unpriced) == (None, (SERVERLESS,))
+
+
+def test_without_the_price_of_data_the_sum_is_of_the_rest_and_names_it() -> None:
+    unknown = replace(PRICES, quotes=by_item([Quote(SERVERLESS, 0.00002, "GB-second", "2026", "here")]))
+    found = bill(Usage(memory_gb=2.0, processing_ms=1000, moved_bytes=1), unknown)
+    assert found.usd == pytest.approx(2 * 0.00002)
+    assert found.unpriced == (DATA_MOVED,)

@@ -19,8 +19,8 @@ from torpor.simulator.costs.costing import (
 )
 from torpor.simulator.costs.ways_to_serve import Calls, Component, Cost, CostTerms, HeldInstances, Way
 from torpor.time_units import HOUR_S
-from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.shipped_prices import USD_PER_HOUR
 
 COUNTS = st.integers(0, 10_000)
 SECONDS = st.floats(0, 1e9)
@@ -76,7 +76,7 @@ def test_only_the_sleeping_multi_model_endpoint_is_not_sold_by_aws() -> None:
 
 
 def test_an_unknown_price_is_never_nothing() -> None:
-    unpriced = CostTerms(replace(PRICES, usd_per_gb_s=None))
+    unpriced = CostTerms(replace(PRICES, quotes={}))
     unknown = [
         endpoint_per_model(0, HeldInstances("ml.m4.xlarge")),
         multi_model(HeldInstances("ml.m4.xlarge", 0)),

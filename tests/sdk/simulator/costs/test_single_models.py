@@ -10,7 +10,8 @@ from torpor.simulator.scenario import BadScenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, load
 from torpor.workloads import Chunk, Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
-from torpor_endpoint.core.pricing.prices import PRICES, Prices
+from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.quotes import SERVERLESS
 
 MIB = 1024 * 1024
 STEADY = {name: ModelProfile(name, 500 * MIB, MIB, 0.3, 0.2, 0.5, 0.0, 0.1) for name in "ab"}
@@ -23,7 +24,7 @@ def given(*calls: tuple[float, str], memory_bytes: int = 500 * MIB) -> Simulatio
 def usd(size: str) -> float:
     found = PRICES.usd_per_hour(size)
     assert found is not None
-    return found
+    return found + 30 * 0.14 / 730  # and of its volume
 
 
 def test_an_endpoint_per_model_is_never_cold_and_paid_for_all_the_time() -> None:
@@ -96,7 +97,7 @@ def test_serverless_is_of_the_size_that_the_largest_model_needs() -> None:
 
 
 def test_prices_are_those_that_are_given() -> None:
-    twice = Prices(PRICES.types, 0.00004, PRICES.usd_per_gb_moved, "today", "here")
+    twice = replace(PRICES, quotes={SERVERLESS: replace(PRICES.quotes[SERVERLESS], usd=0.00004)})
     once = on_serverless(given((0.0, "a"))).cost.usd
     assert once is not None
     assert on_serverless(given((0.0, "a")), twice).cost.usd == pytest.approx(2 * once)

@@ -39,8 +39,24 @@ function shown(costs) {
     );
   }
   const note = `The last ${duration(until - since)}, at AWS's prices of ${on}, as if this machine were billed by AWS. Left out: ${leftOut}.`;
-  return [bars, el("p", { class: "quiet" }, note)];
+  return [bars, ...bill(costs.variants), el("p", { class: "quiet" }, note)];
 }
+
+/** The bill of this endpoint: a row for each item, over all variants. */
+function bill(variants) {
+  const items = [...Map.groupBy(variants.flatMap((one) => one.lines ?? []), (line) => line.item)];
+  if (!items.length) return [];
+  const rows = items.map(([item, lines]) => {
+    const amount = total(lines.map((line) => line.quantity));
+    const cells = [item, `${digits(amount)} ${lines[0].unit}`, rate(lines[0]), dollars(total(lines.map((line) => line.usd)))];
+    return el("tr", { title: lines[0].source }, ...cells.map((cell) => el("td", {}, cell)));
+  });
+  const names = ["item", "quantity", "rate", "cost"].map((name) => el("th", {}, name));
+  return [el("table", { class: "bill" }, el("thead", {}, el("tr", {}, ...names)), el("tbody", {}, ...rows))];
+}
+
+const digits = (amount) => amount.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+const rate = (line) => (line.rate_usd === null ? "unknown" : `$${line.rate_usd}`);
 
 /** One row for this endpoint, and one for each other way; the variants are added up. */
 function rowsOf(variants) {

@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_account.storage.outage_log import OutageLog
+from torpor_endpoint.core.ledger_records import TRANSFORM_JOB
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.core.transform.payload_settings import BadAdvice, settings
@@ -51,9 +52,6 @@ from torpor_endpoint.services.transform.running.objects_done import ObjectList
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-JOB = "transform."
-"""What the folders and sockets of a job's instances have before its name: no endpoint has a name with a dot."""
 
 OUTAGE = ("transform jobs wait for the machine", "transform jobs go on")
 REMEMBERED = 100
@@ -118,13 +116,13 @@ class TransformWork:
     async def clear(self, name: str) -> None:
         """Remove what the job left, except its logs."""
         await self._site.threads.finished(shutil.rmtree, self._site.folder / name, ignore_errors=True)
-        await self._site.factory.vacated(f"{JOB}{name}", VARIANT)
+        await self._site.factory.vacated(f"{TRANSFORM_JOB}{name}", VARIANT)
 
     # -- one job ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _instances(self, job: TransformJob) -> AsyncIterator[JobInstances]:
         variant, site = variant_of(job), self._site
-        pool = InstancePool(f"{JOB}{job.name}", variant, site.factory, SlotNumbers())
+        pool = InstancePool(f"{TRANSFORM_JOB}{job.name}", variant, site.factory, SlotNumbers())
         pool.scale(variant.instance_count, "its transform job runs")
         metrics = JobMetrics(job.name, pool, site.registry, site.clock)
         reading = asyncio.create_task(metrics.run())

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from torpor.cli.arguments import ago_s
 from torpor.cli.asked_endpoint import OneOrAll, Url, connected, known
+from torpor.cli.bill_table import beside, bill_table
 from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.pages.ledger import ALL, Which
 from torpor.pages.ledger import costs as read
@@ -44,6 +45,8 @@ def costs(
     for share in found.shadows:
         printer.print(tested(share))
     for variant in found.variants:
+        if variant.lines:
+            printer.print(bill_table(f"{variant.endpoint} · {_named(variant)} · the bill", variant.lines))
         if variant.requests:
             printer.print(models(variant))
             if variant.containers:
@@ -110,7 +113,7 @@ def on_aws(variant: VariantCostsRow) -> Table:
     shown.add_column("assuming", overflow="fold")
     shown.add_row("as here", dollars(variant.usd), _basis(variant), style="bold")
     for one in variant.on_aws:
-        shown.add_row(one.way, dollars(one.usd), one.assumes)
+        shown.add_row(one.way, dollars(one.usd), f"{one.assumes}{beside(one.unpriced)}")
     return shown
 
 
@@ -129,5 +132,5 @@ def _ran(one: SizeCostsRow) -> tuple[str, str, str]:
 
 def _basis(variant: VariantCostsRow) -> str:
     if any(one.size.startswith("serverless-") for one in variant.sizes):
-        return "each millisecond of loading and predicting, and the data moved; nothing while idle"
-    return "each second that an instance runs, at the price of an hour"
+        return "each millisecond of predicting, and the data moved; nothing while idle"
+    return "each second that an instance runs, its volume, and the data moved"

@@ -35,7 +35,8 @@ def simulate_output(
 def _scenario(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
     late = None if slo_s is None else one.slo_misses(slo_s)
     shadow = None if one.shadow is None else ScenarioFigures(**one.shadow.result.summary(prices))
-    return SimulatedScenario(**one.summary(prices), late=late, shadow=shadow)
+    lines = one.bill_per_month(prices).lines
+    return SimulatedScenario(**one.summary(prices), late=late, shadow=shadow, bill=lines)
 
 
 def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
@@ -54,6 +55,7 @@ def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
         ),
         (*found.assumed, *found.at_full_speed),
         tuple(found.left_out),
+        found.bill.lines,
         **_recorded(found),
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from torpor.cli.bill_table import beside, bill_table
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import plan_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
@@ -139,6 +140,9 @@ def show(found: "PlanResult") -> None:
     if found.cheapest is not None and not found.cheapest.multi_model:
         printer.print(f"{elsewhere(found, found.cheapest)}\n")
     printer.print(f"{answer(found)}\n")
+    if found.bill.lines:
+        printer.print(bill_table("", found.bill.lines, "a month"))
+        printer.print()
     if found.copied is not None:
         printer.print(f"{with_shadow(found)}\n")
     if found.best is not None:
@@ -194,7 +198,7 @@ def measured(found: "PlanResult", result: "SimulationResult") -> dict[str, str]:
 def answer(found: "PlanResult") -> str:
     if found.best is None:
         return nothing(found)
-    usd = dollars(found.seeds[0].usd_per_month(found.prices))
+    usd = f"{dollars(found.bill.usd)}{beside(found.bill.unpriced)}"
     return " ".join([f"{found.best.scenario.name}: {usd} a month.", *peaking(found), *confirmed(found)])
 
 

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torpor.cli.bill_table import bill_table
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import simulate_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
@@ -31,6 +32,8 @@ LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes",
 LISTS = ("--instance-type", "--instances", "--policy", "--sleep-after")
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
 """Columns that a narrow terminal omits, in this order. `--out` has them all."""
+BILLS = 2
+"""The most scenarios whose bills are shown."""
 CHECKED = "checked: bytes, pins, loads and instances agree with the log of decisions and requests"
 
 
@@ -171,8 +174,18 @@ def show(
         printer.print("the containers of the pipelines", style="bold")
         printer.print(fitted(passed, (), printer.width))
         printer.print()
+    for one in billed(results, prices):
+        printer.print(bill_table(f"{one.scenario.name} · the bill", one.bill_per_month(prices).lines, "a month"))
+        printer.print()
     for line in (*notes(inputs, results, prices), *([CHECKED] if checked else [])):
         printer.print(line, style="dim")
+
+
+def billed(results: Sequence["SimulationResult"], prices: "Prices") -> Sequence["SimulationResult"]:
+    """The results whose bills are shown: of many scenarios only the cheapest. `--json` has them all."""
+    if len(results) <= BILLS:
+        return results
+    return [min(results, key=lambda one: (one.cost(prices).usd is None, one.usd_per_month(prices) or 0.0))]
 
 
 def by_container(one: "SimulationResult") -> Iterator[dict[str, str]]:
