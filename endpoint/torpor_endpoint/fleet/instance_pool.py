@@ -26,6 +26,11 @@ LOOK_S = 0.25
 log = logging.getLogger(__name__)
 
 
+def unoccupied(number: int) -> bool:
+    """Nothing needs the instance but requests, which it finishes before it leaves."""
+    return False
+
+
 class SlotNumbers:
     """Gives out the slot numbers of one variant, always the lowest free one: a new instance finds that slot's disk."""
 
@@ -57,6 +62,7 @@ class InstancePool(VariantPool):
         super().__init__(endpoint, variant)
         self.at_least = 0  # an update waits for so many instances: the sizer removes none of them
         self.resized = False  # an update named a size, and the sizer has not read that yet
+        self.occupied: Callable[[int], bool] = unoccupied  # whether the instance in a slot has to stay for now
         self._factory = factory
         self._numbers = numbers
         self._supervised: dict[int, asyncio.Task[None]] = {}
@@ -88,7 +94,7 @@ class InstancePool(VariantPool):
         """Want this many instances.
 
         The pool starts missing instances in parallel. If there are too many, those that are not ready leave first, and
-        then those with the highest slot numbers.
+        then those with the highest slot numbers. An occupied one stays until somebody retires it.
         """
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
@@ -96,7 +102,8 @@ class InstancePool(VariantPool):
         while len(self._supervised) < size and (number := self._taken()) is not None:
             self._supervise(number, why)
         for number in sorted(self._supervised, key=self._stays)[size:]:
-            self._retire(number, why)
+            if self.closed or not self.occupied(number):
+                self._retire(number, why)
 
     def retire(self, number: int, why: str) -> None:
         """Want the instance in this slot no longer."""
@@ -128,9 +135,9 @@ class InstancePool(VariantPool):
         supervisor = supervise(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
 
-    def _stays(self, number: int) -> tuple[bool, int]:
+    def _stays(self, number: int) -> tuple[bool, bool, int]:
         """The sort key of a slot: instances with the lowest keys stay longest."""
-        return self.ready.get(number) is None, number
+        return not self.occupied(number), self.ready.get(number) is None, number
 
     def become(self, variant: Variant) -> None:
         super().become(variant)

@@ -60,6 +60,15 @@ def scale_in(
     return ScaleInPlan(released, tuple(_consolidated(left, step)))
 
 
+def shrink(instances: Sequence[PackedInstance], surplus: int) -> ScaleInPlan:
+    """How so many instances leave that are too many: those without copies at once, and then those whose copies have
+    room on the others, which move. An instance whose copies fit nowhere else stays."""
+    empty = sorted((one.number for one in instances if not one.copies), reverse=True)
+    released = tuple(empty[: max(0, surplus)])
+    left = [one for one in instances if one.number not in released]
+    return ScaleInPlan(released, tuple(_consolidated(left, surplus - len(released))))
+
+
 def quiet_until_s(
     instances: Sequence[PackedInstance],
     policy: ScaleIn | None,

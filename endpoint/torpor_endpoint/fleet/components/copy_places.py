@@ -11,13 +11,16 @@ from torpor_endpoint.core.components.component_records import PlacementStrategy
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
 from torpor_endpoint.core.packing.copy_placement import place
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
-from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in
+from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in, shrink
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.host.launch import size_of
 
 IDLE = "it had no copy for ten minutes"
+SURPLUS = "an update asks for fewer instances"
+SHRINK_PAUSE_S = 30.0
+"""Before copies are moved again from instances that are to leave."""
 
 
 class CopyPlaces:
@@ -42,11 +45,15 @@ class CopyPlaces:
         self._empty_since_s: dict[int, float] = {}
         self._changed_s = -inf  # when a copy or an instance last came or went, as far as `look` has seen it
         self._seen: tuple[object, ...] = ()
+        self._shrunk_s = -inf  # when copies were last told to move from instances that are to leave
 
     @property
     def capacity(self) -> InstancePool | None:
         """The instances; None once the endpoint does not have them any more."""
-        return self._live.pools.get(self._variant)
+        found = self._live.pools.get(self._variant)
+        if found is not None:
+            found.occupied = self._occupied
+        return found
 
     def take(self, needs: CopyNeeds, number: int, instance: int | None = None) -> bool:
         """Place a copy, on this instance if one is named, and else on an instance more where that is allowed. False
@@ -105,7 +112,11 @@ class CopyPlaces:
         """Let instances leave that have had no copy for long. Returns the copies that are to move, so that others
         become empty. `now_s` is of a clock that only goes forward."""
         capacity = self.capacity
-        if capacity is None or capacity.variant.instances_min is None:
+        if capacity is None:
+            return ()
+        if _surplus(capacity) > 0:
+            return self._shrink(capacity, now_s)
+        if capacity.variant.instances_min is None:
             return ()
         self._note(capacity, now_s)
         variant = capacity.variant
@@ -115,9 +126,26 @@ class CopyPlaces:
             self._resized(capacity.size)
         return plan.moves
 
+    def _shrink(self, capacity: InstancePool, now_s: float) -> tuple[CopyMove, ...]:
+        """Let the instances leave that are too many since an update, as their copies find room elsewhere."""
+        plan = shrink(self.instances(capacity), _surplus(capacity))
+        for number in plan.released:
+            capacity.retire(number, SURPLUS)
+        if plan.released and capacity.variant.instances_min is not None:
+            self._resized(capacity.size)
+        if now_s - self._shrunk_s < SHRINK_PAUSE_S or not plan.moves:
+            return ()
+        self._shrunk_s = now_s
+        return plan.moves
+
+    def _occupied(self, number: int) -> bool:
+        return any(instance == number for _, instance in self._placed.values())
+
     def quiet_s(self, now_s: float) -> float:
         """Seconds in which no instance leaves, if no copy comes or goes."""
         capacity = self.capacity
+        if capacity is not None and _surplus(capacity) > 0:
+            return 0.0
         if capacity is None or capacity.variant.instances_min is None:
             return inf
         self._note(capacity, now_s)
@@ -142,8 +170,13 @@ class CopyPlaces:
     def _may_grow(self, capacity: InstancePool, copy: PackedCopy) -> bool:
         """Whether one more instance may come, and the copy would fit on it."""
         variant = capacity.variant
-        most = variant.instances_max or variant.instance_count
-        return variant.instances_min is not None and capacity.size < most and copy.needs.fits(self._size(variant))
+        follows, most = variant.instances_min is not None, most_instances(variant)
+        return follows and capacity.size < most and copy.needs.fits(self._size(variant))
+
+
+def most_instances(variant: Variant) -> int:
+    """The most instances of a variant for components: the number of one that does not follow its copies."""
+    return variant.instances_max or variant.instance_count
 
 
 def packed(needs: CopyNeeds, number: int) -> PackedCopy:
@@ -155,3 +188,7 @@ def packed(needs: CopyNeeds, number: int) -> PackedCopy:
 
 def _least(variant: Variant) -> int:
     return variant.instances_min or 0
+
+
+def _surplus(capacity: InstancePool) -> int:
+    return capacity.size - max(most_instances(capacity.variant), capacity.at_least)

@@ -21,7 +21,8 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "with RetainDeploymentConfig, which checks its alarms and its counts of instances.",
     "UpdateEndpoint": "A share of DeploymentConfig's traffic is exact on any number of instances: AWS turns it into "
     "instances. Serverless variants may be rolled out by shares; `--aws-strict` refuses that. Endpoints of "
-    "inference components take no DeploymentConfig, and none brings or removes shadow variants. AWS publishes no texts of its "
+    "inference components take no DeploymentConfig, and none brings or removes shadow variants. An update that leaves too little for the copies of inference components is refused, with AWS's "
+    "reason for a copy that fits nowhere: what AWS does is not known. AWS publishes no texts of its "
     "refusals of a DeploymentConfig: they are Torpor's own. moto delivers the events of a deployment, to queues and "
     "log groups. As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",

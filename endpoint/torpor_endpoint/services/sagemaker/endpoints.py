@@ -9,7 +9,7 @@ from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.fleet.components.left_behind import leave_behind
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
-from torpor_endpoint.services.sagemaker.components.capacity_rules import check_room_stays
+from torpor_endpoint.services.sagemaker.components.capacity_rules import check_copies_fit, check_room_stays
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms, check_deployment, check_kept
 from torpor_endpoint.services.sagemaker.deployments.policy_reading import rollout_policy
@@ -136,6 +136,7 @@ def _update(
     resized: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     variant_rules.check_updated(variants)
+    check_copies_fit(control.store.components_of(endpoint), endpoint.variants, variants, strict=control.strict)
     pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=resized)
     _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
     control.deployed(endpoint.name, variants)

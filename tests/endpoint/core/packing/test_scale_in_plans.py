@@ -12,7 +12,7 @@ from torpor_endpoint.core.lifecycle import IllegalMove
 from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.copy_moves import MOVE_PHASES, OLD_SERVES, MoveEvent, MovePhase, move_phase
 from torpor_endpoint.core.packing.packed_instances import PackedInstance
-from torpor_endpoint.core.packing.scale_in_plans import IDLE_S, CopyMove, quiet_until_s, scale_in
+from torpor_endpoint.core.packing.scale_in_plans import IDLE_S, CopyMove, quiet_until_s, scale_in, shrink
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
 CONSOLIDATION = ScaleIn(ScaleInStrategy.CONSOLIDATION, step_max=2, cooldown_s=300.0)
@@ -98,6 +98,19 @@ def test_what_was_consolidated_is_consolidated_no_further_without_a_change(fleet
         moves = scale_in(fleet, policy, 0, 1000.0, 0.0).moves
         fleet = after(fleet, moves)
     assert scale_in(fleet, policy, 0, 1000.0, 0.0).moves == ()
+
+
+@given(fleets(5), st.integers(-1, 5))
+def test_instances_that_are_too_many_leave_empty_and_no_copy_is_lost(fleet: list[PackedInstance], surplus: int) -> None:
+    plan = shrink(fleet, surplus)
+    sources = {move.source for move in plan.moves}
+    assert all(not one.copies for one in fleet if one.number in plan.released)
+    assert len(plan.released) + len(sources) <= max(0, surplus)
+    assert len(plan.released) == min(max(0, surplus), sum(not one.copies for one in fleet))
+    moved = [one for one in after(fleet, plan.moves) if one.number not in plan.released]
+    assert sum(len(one.copies) for one in moved) == sum(len(one.copies) for one in fleet)
+    assert all(total(one.needs for one in each.copies).fits(each.size) for each in moved)
+    assert {move.to for move in plan.moves}.isdisjoint({*sources, *plan.released})
 
 
 # -- one move ----------------------------------------------------------------------------------------------------------

@@ -203,6 +203,58 @@ def test_an_update_of_the_endpoint_leaves_its_components_alone() -> None:
     run(story())
 
 
+@pytest.mark.parametrize("managed", [False, True])
+def test_copies_move_from_instances_that_an_update_takes_away(managed: bool) -> None:
+    async def story() -> None:
+        sized = replace(MANAGED, instances_min=2, instances_max=3, instance_count=3) if managed else FIXED
+        async with opened(replace(sized, instance_count=3)) as shop:
+            for name in ("a", "b", "c"):
+                await shop.components.become(component(name, 1))
+            (moves,) = shop.copies("c").incarnations
+            moves.took()
+            fewer = replace(MANAGED, instances_min=1) if managed else replace(FIXED, instance_count=2)
+            await shop.variants.become((fewer,))
+            assert shop.ready == {"a": 1, "b": 1, "c": 1}
+            await asyncio.sleep(20.0)
+            assert shop.ready == {"a": 1, "b": 1, "c": 1}
+            assert (shop.instances, moves.in_flight) == (3, 1)  # what the copy began before, it finishes in its place
+            shop.copies("c").released(moves)
+            await asyncio.sleep(5.0)
+            assert (shop.ready, shop.instances) == ({"a": 1, "b": 1, "c": 1}, 2)
+            assert shop.sizes == ([2] if managed else [])
+
+    run(story())
+
+
+def test_an_empty_instance_leaves_before_one_with_copies_whatever_their_numbers() -> None:
+    async def story() -> None:
+        async with opened(replace(FIXED, instance_count=2)) as shop:
+            for name in ("a", "b"):
+                await shop.components.become(component(name, 1))
+            await shop.components.drop("component.a", "deleted")
+            (present,) = shop.copies("b").incarnations
+            await shop.variants.become((FIXED,))
+            await asyncio.sleep(5.0)
+            assert (shop.instances, shop.copies("b").incarnations) == (1, [present])
+            assert shop.live.pools["v"].numbers == [1]
+
+    run(story())
+
+
+def test_an_instance_whose_copies_have_no_room_elsewhere_stays() -> None:
+    async def story() -> None:
+        async with opened(replace(FIXED, instance_count=2)) as shop:
+            await shop.components.become(component("a", 3))
+            await shop.variants.become((FIXED,))
+            await asyncio.sleep(120.0)
+            assert (shop.instances, shop.ready) == (2, {"a": 3})
+            await shop.components.become(component("a", 2))
+            await asyncio.sleep(60.0)
+            assert (shop.instances, shop.ready) == (1, {"a": 2})
+
+    run(story())
+
+
 def test_copies_move_to_fewer_instances_without_a_request_that_fails() -> None:
     async def story() -> None:
         scale_in = ScaleIn(ScaleInStrategy.CONSOLIDATION, step_max=1, cooldown_s=300.0)

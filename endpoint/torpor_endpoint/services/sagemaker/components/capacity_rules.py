@@ -2,9 +2,16 @@
 
 from collections.abc import Iterable
 
-from torpor_endpoint.core.components.component_records import ComponentRecord
+from torpor_endpoint.core.components.component_lifecycle import ANSWERING
+from torpor_endpoint.core.components.component_records import ComponentRecord, specification_on
+from torpor_endpoint.core.components.component_variants import copies_variant
+from torpor_endpoint.core.packing.compute_amounts import schedulable
+from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH, place_all
+from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInstance
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.fleet.components.copy_places import most_instances, packed
+from torpor_endpoint.host.launch import size_of
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
 
@@ -81,6 +88,44 @@ def check_room_stays(components: Iterable[ComponentRecord], new: Iterable[Varian
             f'Production variant "{variant}" has inference components, such as "{component}": delete them before an '
             "update removes it or gives it a model."
         )
+
+
+def check_copies_fit(
+    components: Iterable[ComponentRecord], present: Iterable[Variant], new: Iterable[Variant], *, strict: bool
+) -> None:
+    """Raises ValidationException if an update gives a variant less than the copies of its components need, and it had
+    enough before: with fewer instances, or smaller ones."""
+    before, every = {variant.name: variant for variant in present}, tuple(components)
+    for variant in new:
+        copies = _copies_on(variant, every)
+        had = before.get(variant.name, variant)
+        if variant.for_components and not _fit(copies, variant, strict) and _fit(_copies_on(had, every), had, strict):
+            raise errors.INVALID(
+                f'Production variant "{variant.name}" has {len(copies)} copies of inference components, and would have '
+                f"{most_instances(variant)} instance(s) of {variant.instance_type}. {NOT_ENOUGH}"
+            )
+
+
+def _copies_on(variant: Variant, components: Iterable[ComponentRecord]) -> list[PackedCopy]:
+    """The copies that are to be on the variant, as the packing knows them."""
+    found = []
+    for component in components:
+        specification = specification_on(component.specifications, variant.instance_type)
+        if (
+            component.variant_name == variant.name
+            and component.status in ANSWERING
+            and specification is not None
+            and specification.resources is not None
+        ):
+            needs = copies_variant(component, specification, variant, component.copies, wakes=False).copies
+            found += [packed(needs, number) for number in range(component.copies) if needs is not None]
+    return found
+
+
+def _fit(copies: list[PackedCopy], variant: Variant, strict: bool) -> bool:
+    size = size_of(variant)
+    amount = schedulable(size.memory_mib, size.vcpu, size.gpus, strict=strict)
+    return place_all(copies, [PackedInstance(number, amount) for number in range(most_instances(variant))]) is not None
 
 
 def _repeats(production: Wire, member: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from tests.endpoint.services.helpers.components_plane import (
     COMPUTE,
     CONTAINER,
+    ROLE,
     ComponentsPlane,
     capacity,
     specification,
@@ -14,6 +15,7 @@ from tests.endpoint.services.helpers.components_plane import (
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL
 from torpor_endpoint.core.components.component_lifecycle import ComponentEvent
 from torpor_endpoint.core.lifecycle import EndpointEvent
+from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH
 
 IC_ARN = f"{ARN}:inference-component/ic"
 
@@ -244,6 +246,29 @@ def test_an_update_of_the_endpoint_keeps_the_variants_that_have_components(plane
     plane.gone()
     plane("UpdateEndpoint", EndpointName="ep", EndpointConfigName="model")
     plane.settle("ep", EndpointEvent.READY)
+
+
+def test_an_update_to_less_than_the_copies_need_is_refused_with_the_reason_of_aws() -> None:
+    plane = ComponentsPlane(InitialInstanceCount=2)
+    plane.component(
+        Specification=specification(ComputeResourceRequirements={"MinMemoryRequiredInMb": 3000}),
+        RuntimeConfig={"CopyCount": 3},
+    )
+    small = {"InstanceType": "ml.t2.medium", "InitialInstanceCount": 2}
+    for name, members in (("fewer", {}), ("small", small), ("large", {"InstanceType": "ml.m5.xlarge"})):
+        variants = [capacity(**members)]
+        plane("CreateEndpointConfig", EndpointConfigName=name, ProductionVariants=variants, ExecutionRoleArn=ROLE)
+    for name in ("fewer", "small"):
+        refused = plane.refusal("UpdateEndpoint", EndpointName="ep", EndpointConfigName=name)
+        assert refused[0] == "ValidationException"
+        assert "has 3 copies of inference components, and would have" in refused[2]
+        assert NOT_ENOUGH in refused[2]
+    wanted = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 1}]
+    capacities = {"EndpointName": "ep", "DesiredWeightsAndCapacities": wanted}
+    assert NOT_ENOUGH in plane.refusal("UpdateEndpointWeightsAndCapacities", **capacities)[2]
+    assert plane.describe()["EndpointStatus"] == "InService"
+    plane("UpdateEndpoint", EndpointName="ep", EndpointConfigName="large")
+    plane.close()
 
 
 # -- adapters ----------------------------------------------------------------------------------------------------------
