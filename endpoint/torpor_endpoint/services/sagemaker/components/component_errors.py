@@ -43,6 +43,7 @@ HAS_ADAPTERS = ErrorKind(
     'Cannot delete inference component "{arn}": it is the base of {adapters}. Delete these adapters first.',
 )
 NO_BASE = ErrorKind("adapter without a base", "ValidationException", 400)
+NO_ADAPTERS = ErrorKind("base that takes no adapters", "ValidationException", 400, "{named} runs {why}.")
 
 _STATES = {
     ComponentStatus.CREATING: "CREATE_IN_PROGRESS",

@@ -26,6 +26,9 @@ from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.shapes import without_tags
 from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
+OWN = "Torpor's own container, which loads no adapters: give the adapted model an inference component of its own"
+FOREIGN = "a server to which Torpor hands no adapters: put them in its artifact, or load them through its own API"
+
 VERBS = {ComponentEvent.DELETE: "delete"}
 """What AWS's texts call an event. All others are an update."""
 
@@ -190,6 +193,9 @@ def _check_base(control: Control, component: ComponentRecord) -> None:
         raise component_errors.NO_BASE(f"{named} is an adapter itself.")
     if not may_component(base.status, ComponentEvent.RESCALE) and base.status is not ComponentStatus.UPDATING:
         raise component_errors.NO_BASE(f"{named} is {base.status.value}. It must be InService.")
+    containers = [container for one in base.specifications for container in one.containers]
+    foreign = any((found := control.images.find(one.image)) is not None and found.command for one in containers)
+    raise component_errors.NO_ADAPTERS(named=named, why=FOREIGN if foreign else OWN)
 
 
 def _check_same_base(updated: ComponentRecord) -> None:

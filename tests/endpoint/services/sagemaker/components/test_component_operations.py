@@ -1,5 +1,6 @@
 """CreateInferenceComponent and its family, from creation to deletion, with AWS's texts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.endpoint.services.helpers.components_plane import (
 )
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL
 from torpor_endpoint.core.components.component_lifecycle import ComponentEvent
+from torpor_endpoint.core.components.component_records import ComponentSpecification
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH
 
@@ -280,23 +282,33 @@ def adapter(base: str = "ic") -> dict[str, Any]:
     }
 
 
+def stored_adapter(plane: ComponentsPlane) -> None:
+    """An adapter `lora` of `ic`, as an earlier release has stored it."""
+    base = plane.store.component("ic")
+    assert base is not None
+    one = ComponentSpecification(base_name="ic", adapter_url="s3://bucket/adapter.tar.gz")
+    plane.store.add_component(replace(base, name="lora", specifications=(one,)), {})
+
+
 def test_a_base_is_not_deleted_while_it_has_adapters(plane: ComponentsPlane) -> None:
     plane.component()
-    plane.component("lora", **adapter())
-    record = plane.store.component("lora")
-    assert record is not None
-    assert record.specifications[0].adapter_url == "s3://bucket/adapter.tar.gz"
+    stored_adapter(plane)
     assert "RuntimeConfig" not in {name for name, value in plane.shown("lora").items() if value is not None}
     refused = plane.refused("DeleteInferenceComponent")
     assert refused == (
         f'Cannot delete inference component "{IC_ARN}": it is the base of "lora". Delete these adapters first.'
     )
+    rescaled = plane.refused("UpdateInferenceComponentRuntimeConfig", "lora", DesiredRuntimeConfig={"CopyCount": 2})
+    assert "no copies of its own" in rescaled
+    assert "cannot change" in plane.refused("UpdateInferenceComponent", "lora", Specification=specification())
+    wanted = plane.wanted("l2", **adapter("lora"))
+    assert "is an adapter itself" in plane.refusal("CreateInferenceComponent", **wanted)[2]
     plane.of("DeleteInferenceComponent", "lora")
     plane.gone("lora")
     plane.of("DeleteInferenceComponent")
 
 
-def test_an_adapter_needs_a_base_on_its_endpoint(plane: ComponentsPlane) -> None:
+def test_an_adapter_is_refused_at_its_creation_and_the_text_says_what_is_wrong(plane: ComponentsPlane) -> None:
     wanted = plane.wanted("lora", **adapter())
     assert '"ic" does not exist' in plane.refusal("CreateInferenceComponent", **wanted)[2]
     plane("CreateInferenceComponent", **plane.wanted())
@@ -305,13 +317,13 @@ def test_an_adapter_needs_a_base_on_its_endpoint(plane: ComponentsPlane) -> None
     plane.endpoint("other", capacity())
     elsewhere = {**wanted, "EndpointName": "other"}
     assert 'is not on endpoint "other"' in plane.refusal("CreateInferenceComponent", **elsewhere)[2]
-    plane.component("lora", **adapter())
-    assert (
-        "is an adapter itself" in plane.refusal("CreateInferenceComponent", **plane.wanted("l2", **adapter("lora")))[2]
+    code, status, message = plane.refusal("CreateInferenceComponent", **wanted)
+    assert (code, status) == ("ValidationException", 400)
+    assert message == (
+        'BaseInferenceComponentName: the inference component "ic" runs Torpor\'s own container, which loads no '
+        "adapters: give the adapted model an inference component of its own."
     )
-    rescaled = plane.refused("UpdateInferenceComponentRuntimeConfig", "lora", DesiredRuntimeConfig={"CopyCount": 2})
-    assert "no copies of its own" in rescaled
-    assert "cannot change" in plane.refused("UpdateInferenceComponent", "lora", Specification=specification())
+    assert plane.store.component("lora") is None
 
 
 def test_an_endpoint_of_components_takes_no_deployment_config(plane: ComponentsPlane) -> None:
