@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from typing import Final
 
-_BY_THE_MINUTE: Final = (
-    "Keeps samples by the minute, so a shorter period is answered by the minute. Percentiles are exact to 1.1 %."
-)
+_BY_THE_MINUTE: Final = "Keeps samples by the minute, and those of high resolution by ten seconds for three hours: a shorter period is answered by what there is. Percentiles are exact to 1.1 %."
 _ALARMS_ONLY: Final = "Takes alarms only."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "GetMetricStatistics": _BY_THE_MINUTE,
     "GetMetricData": f"{_BY_THE_MINUTE} Metric math has + - * /, SUM, AVG, MIN, MAX, FILL and METRICS. Labels come back "
     "as the caller sent them, also with `${...}`. AccountId is ignored.",
-    "PutMetricData": "Accepts StorageResolution, and keeps samples by the minute. Ignores entities.",
+    "PutMetricData": "With StorageResolution 1 keeps samples by ten seconds too; the first call for a metric decides. Ignores entities.",
     "PutMetricAlarm": "Refuses anomaly detection, PromQL and evaluation windows. A period below a minute is judged by whole "
-    "minutes. An action is an SNS topic or a scaling policy, and runs on a change of state only.",
+    "minutes, unless the metric has a high resolution; those of 1 and 5 seconds as 10. An action is an SNS topic or a scaling policy, and runs on a change of state only.",
     "DescribeAlarms": "Lists metric alarms only.",
     "DescribeAlarmHistory": "Lists the last 100 entries of an alarm. They go when the alarm is deleted.",
     "SetAlarmState": "The true state returns within 10 seconds.",

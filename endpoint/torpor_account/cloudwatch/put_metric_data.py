@@ -12,13 +12,15 @@ from torpor_account.metrics.tally import Tally
 
 DATA_MAX = 1000
 VALUES_MAX = 150
-RESOLUTIONS_S = (1, 60)
+HIGH_RESOLUTION_S = 1
+RESOLUTIONS_S = (HIGH_RESOLUTION_S, 60)
 LARGEST = 2.0**360
 PAST_S = 14 * 86_400
 FUTURE_S = 2 * 3600
 
 Datum = dict[str, Any]
-Measured = tuple[SeriesKey, Tally, float]
+Measured = tuple[SeriesKey, Tally, float, bool]
+"""A series, its samples, their time, and whether they have a high resolution."""
 
 
 def put_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +46,7 @@ def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
             key_of(namespace, datum["MetricName"], pairs(datum.get("Dimensions", [])), datum.get("Unit", "None")),
             _tally(datum, f"MetricData.member.{number}"),
             _time(datum, now_s, f"MetricData.member.{number}"),
+            datum.get("StorageResolution") == HIGH_RESOLUTION_S,
         )
         for number, datum in enumerate(data, start=1)
     ]
@@ -51,8 +54,8 @@ def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
 
 def keep(registry: MetricRegistry, measured: Measured) -> None:
     """Store one metric's samples."""
-    key, tally, at_s = measured
-    registry.at(key).merge(tally, at_s)
+    key, tally, at_s, fine = measured
+    registry.at(key, high_resolution=fine).merge(tally, at_s)
 
 
 def _data(params: dict[str, Any]) -> list[Datum]:

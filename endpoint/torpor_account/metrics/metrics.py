@@ -58,6 +58,13 @@ class Metric:
     dimensions: tuple[str, ...] = VARIANT
     convention: str = ""
     """Its name in OpenTelemetry's semantic conventions, if they have one for the same thing."""
+    fine: bool = False
+    """Whether AWS emits it each ten seconds for a variant."""
+
+    @property
+    def high_resolution(self) -> bool:
+        """Whether it is kept by ten seconds too: all metrics of an inference component are."""
+        return self.fine or self.dimensions == COMPONENT
 
 
 # fmt: off
@@ -77,8 +84,8 @@ MID_STREAM_ERRORS = Metric("MidStreamErrors", "None", FLAGGED, "Each streamed an
 FIRST_CHUNK_LATENCY = Metric("FirstChunkLatency", "Microseconds", TIMED, "The time from a request's arrival to the first part of its streamed answer.", Shown.HISTOGRAM, "torpor_first_chunk_latency_seconds")
 FIRST_CHUNK_MODEL_LATENCY = Metric("FirstChunkModelLatency", "Microseconds", TIMED, "The part of FirstChunkLatency in the instance, with the local transfer.", Shown.HISTOGRAM, "torpor_first_chunk_model_latency_seconds")
 FIRST_CHUNK_OVERHEAD_LATENCY = Metric("FirstChunkOverheadLatency", "Microseconds", TIMED, "FirstChunkLatency minus FirstChunkModelLatency.", Shown.HISTOGRAM, "torpor_first_chunk_overhead_latency_seconds")
-CONCURRENT_REQUESTS_PER_MODEL = Metric("ConcurrentRequestsPerModel", "Count", LEVELLED, "The number of requests in flight, with those that are queued.", Shown.GAUGE_SUM, "torpor_concurrent_requests")
-NO_CAPACITY_INVOCATION_FAILURES = Metric("NoCapacityInvocationFailures", "Count", COUNTED, "Each request adds one if it failed because no instance was running, which happens under `--aws-strict` only.", Shown.COUNTER, "torpor_no_capacity_invocation_failures")
+CONCURRENT_REQUESTS_PER_MODEL = Metric("ConcurrentRequestsPerModel", "Count", LEVELLED, "The number of requests in flight, with those that are queued.", Shown.GAUGE_SUM, "torpor_concurrent_requests", fine=True)
+NO_CAPACITY_INVOCATION_FAILURES = Metric("NoCapacityInvocationFailures", "Count", COUNTED, "Each request adds one if it failed because no instance was running, which happens under `--aws-strict` only.", Shown.COUNTER, "torpor_no_capacity_invocation_failures", fine=True)
 MODEL_LOADING_WAIT_TIME = Metric("ModelLoadingWaitTime", "Microseconds", TIMED, "The time that a request waited for the download or the load of its model.", Shown.HISTOGRAM, "torpor_model_loading_wait_seconds")
 MODEL_UNLOADING_TIME = Metric("ModelUnloadingTime", "Microseconds", TIMED, "The time to unload a model. SampleCount is the number of unloads.", Shown.HISTOGRAM, "torpor_model_unloading_seconds")
 MODEL_DOWNLOADING_TIME = Metric("ModelDownloadingTime", "Microseconds", TIMED, "The time to download a model from S3.", Shown.HISTOGRAM, "torpor_model_downloading_seconds")

@@ -4,6 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 
+from torpor_account.metrics.fine_series import FineSeries
 from torpor_account.metrics.metrics import Metric, is_reserved
 from torpor_account.metrics.series import Series, SeriesKey
 
@@ -34,13 +35,14 @@ class MetricRegistry:
         """The series to add samples to; callers keep it. Raises ValueError for other dimensions than the metric's."""
         if set(dimensions) != set(metric.dimensions):
             raise ValueError(f"{metric.name} has the dimensions {metric.dimensions}, not {tuple(dimensions)}")
-        return self.at(key_of(metric.namespace, metric.name, dimensions.items(), metric.unit))
+        key = key_of(metric.namespace, metric.name, dimensions.items(), metric.unit)
+        return self.at(key, high_resolution=metric.high_resolution)
 
-    def at(self, key: SeriesKey) -> Series:
-        """The series of this key, new if there is none."""
+    def at(self, key: SeriesKey, *, high_resolution: bool = False) -> Series:
+        """The series of this key, new if there is none. `high_resolution`: it is kept by ten seconds too."""
         found = self._series.get((key.namespace, key.name), {}).get(key)
         if found is None:
-            found = Series(key, self._list)
+            found = (FineSeries if high_resolution else Series)(key, self._list)
             self._list(found)
         return found
 

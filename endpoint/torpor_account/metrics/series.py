@@ -31,12 +31,18 @@ class SeriesKey:
         return dict(self.dimensions).get("EndpointName")
 
 
+Started = Callable[["Series"], None]
+
+
 class Series:
     """The samples of one series. It calls `started` with itself when a minute begins, so that its registry lists it."""
 
     __slots__ = ("_ended", "_fives", "_minutes", "_now", "_sources", "_started", "key")
 
-    def __init__(self, key: SeriesKey, started: Callable[["Series"], None]) -> None:
+    high_resolution = False
+    """Whether `fine_buckets` has shorter ones than a minute."""
+
+    def __init__(self, key: SeriesKey, started: Started) -> None:
         self.key = key
         self._started = started
         self._now: tuple[int, Tally] = (
@@ -56,7 +62,7 @@ class Series:
         if opened_s <= at_s < opened_s + MINUTE_S:
             tally.add(value, count)
         else:
-            self.merge(Tally.of([value], count), at_s)
+            self._merge(Tally.of([value], count), at_s)
 
     def add_all(self, values: Sequence[float], at_s: float) -> None:
         """Add one sample of each value, all of one minute."""
@@ -64,7 +70,7 @@ class Series:
         if opened_s <= at_s < opened_s + MINUTE_S:
             tally.add_all(values)
         else:
-            self.merge(Tally.of(values), at_s)
+            self._merge(Tally.of(values), at_s)
 
     def put(self, source: str, value: float, at_s: float, present: Collection[str] | None = None) -> None:
         """Put the level of one source, such as an instance. The last level of a minute replaces the ones before it, and
@@ -88,6 +94,15 @@ class Series:
 
     def merge(self, tally: Tally, at_s: float) -> None:
         """Add many samples of one minute, which may lie in the past."""
+        self._merge(tally, at_s)
+
+    def age(self, now_s: float) -> None:
+        """Remove old samples by the clock, for a series that may never be written again."""
+        if self._now[0] <= now_s - MINUTES_KEPT_S:
+            self._close()
+        self._age(now_s)
+
+    def _merge(self, tally: Tally, at_s: float) -> None:
         self._open(at_s)
         opened_s, current = self._now
         if opened_s <= at_s:
@@ -95,12 +110,6 @@ class Series:
         else:
             self._ended.merge(tally)
             self._keep(int(at_s // MINUTE_S) * MINUTE_S, tally)
-
-    def age(self, now_s: float) -> None:
-        """Remove old samples by the clock, for a series that may never be written again."""
-        if self._now[0] <= now_s - MINUTES_KEPT_S:
-            self._close()
-        self._age(now_s)
 
     def _open(self, at_s: float) -> None:
         """Begin the minute of `at_s`, unless it has begun or has passed."""
@@ -156,6 +165,10 @@ class Series:
             ((at_s, bucket) for at_s, bucket in [*coarse, *found.items()] if start_s <= at_s < end_s),
             key=lambda pair: pair[0],
         )
+
+    def fine_buckets(self, start_s: float, end_s: float) -> list[tuple[int, Tally | PackedTally]]:
+        """The shortest buckets that there are, as `buckets`: those of a minute, unless it is `high_resolution`."""
+        return self.buckets(start_s, end_s)
 
     def latest(self) -> tuple[int, Tally | PackedTally] | None:
         """The newest minute that has samples."""

@@ -7,6 +7,8 @@ from torpor_account.metrics.series import MINUTE_S, Series
 from torpor_account.metrics.tally import PackedTally, Tally, merged
 
 HIGH_RESOLUTION_S = (1, 5, 10, 20, 30)
+SHORTEST_S = 10
+"""The shortest period that is answered: the shorter ones of CloudWatch are answered by it."""
 
 
 @dataclass(frozen=True)
@@ -30,26 +32,30 @@ class PeriodWindow:
         """A tally for each period that has samples, by the second at which it begins, oldest first."""
         grouped: dict[int, list[Tally | PackedTally]] = {}
         for one in series:
-            for at_s, bucket in one.buckets(self.start_s, self.end_s):
+            read = one.buckets if self.period_s >= MINUTE_S else one.fine_buckets
+            for at_s, bucket in read(self.start_s, self.end_s):
                 grouped.setdefault(at_s - (at_s - self.start_s) % self.period_s, []).append(bucket)
         return {at_s: merged(grouped[at_s]) for at_s in sorted(grouped)}
 
 
 def from_start(start_s: float, end_s: float, period_s: int) -> PeriodWindow:
     """GetMetricStatistics: "Start time less than 15 days ago - Round down to the nearest whole minute"."""
-    return PeriodWindow(int(start_s // MINUTE_S) * MINUTE_S, end_s, max(period_s, MINUTE_S))
+    return PeriodWindow(int(start_s // MINUTE_S) * MINUTE_S, end_s, max(period_s, SHORTEST_S))
 
 
 def by_clock(start_s: float, end_s: float, period_s: int) -> PeriodWindow:
     """GetMetricData: periods begin at multiples of the period."""
-    period_s = max(period_s, MINUTE_S)
+    period_s = max(period_s, SHORTEST_S)
     return PeriodWindow(int(start_s // period_s) * period_s, end_s, period_s)
 
 
 def looking_back(end_s: float, periods: int, period_s: int) -> PeriodWindow:
     """Alarms: "if the Period is 5 minutes [..] at the end of minute 6, the alarm is evaluated based on the data from
-    minutes 2 to 6". So the periods end with the last whole minute, and move with it."""
-    period_s, end_s = max(period_s, MINUTE_S), end_s // MINUTE_S * MINUTE_S
+    minutes 2 to 6". So the periods end with the last whole minute, and move with it; those below a minute, which are
+    evaluated every ten seconds, with the last ten."""
+    period_s = max(period_s, SHORTEST_S)
+    step_s = MINUTE_S if period_s >= MINUTE_S else SHORTEST_S
+    end_s = end_s // step_s * step_s
     return PeriodWindow(int(end_s) - periods * period_s, end_s, period_s)
 
 

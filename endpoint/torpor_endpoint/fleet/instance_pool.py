@@ -93,9 +93,8 @@ class InstancePool(VariantPool):
     def scale(self, size: int, why: str) -> None:
         """Want this many instances.
 
-        The pool starts missing instances in parallel. If there are too many, those that are not ready leave first, and
-        then those with the highest slot numbers. An occupied one stays until somebody retires it.
-        """
+        The pool starts missing instances in parallel. If there are too many, those that are not ready leave first, then
+        those with the highest slot numbers. An occupied one stays until it is retired."""
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
             self.trouble = None  # it belongs to an earlier start

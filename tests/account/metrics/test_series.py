@@ -10,6 +10,7 @@ from tests.helpers.counted_calls import calls_of
 from torpor_account.cloudwatch.list_metrics import list_metrics
 from torpor_account.metrics import sketch
 from torpor_account.metrics.distribution import percentile
+from torpor_account.metrics.fine_series import FINE_KEPT_S, FineSeries
 from torpor_account.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
 from torpor_account.metrics.registry import MetricRegistry, age
 from torpor_account.metrics.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
@@ -40,6 +41,30 @@ def test_minutes_hold_exactly_their_samples_in_whatever_order_these_came(given: 
         assert (tally.count, tally.minimum) == (len(expected[at_s]), min(expected[at_s]))
         assert tally.sum == pytest.approx(sum(expected[at_s]), abs=1e-3)
     assert orders.total().count == len(given)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7200), samples), min_size=1, max_size=40))
+def test_a_metric_of_high_resolution_has_its_samples_by_ten_seconds_too(given: list[tuple[int, float]]) -> None:
+    orders = FineSeries(KEY, lambda _: None)
+    expected: dict[int, list[float]] = defaultdict(list)
+    for number, (after_s, value) in enumerate(given):
+        add = (orders.add, lambda v, at_s: orders.add_all([v], at_s), lambda v, at_s: orders.merge(Tally.of([v]), at_s))
+        add[number % 3](value, NOON_S + after_s)
+        expected[NOON_S + after_s - after_s % 10].append(value)
+    found = orders.fine_buckets(0, float("inf"))
+    assert [(at_s, tally.count) for at_s, tally in found] == [(at_s, len(expected[at_s])) for at_s in sorted(expected)]
+    assert orders.total().count == sum(tally.count for _, tally in orders.buckets(0, float("inf"))) == len(given)
+
+
+def test_a_level_counts_once_for_each_source_and_ten_seconds_and_is_forgotten_after_three_hours() -> None:
+    levels = FineSeries(KEY, lambda _: None)
+    for at_s, source, value in ((0, "a", 1.0), (5, "a", 3.0), (6, "b", 5.0), (12, "b", 7.0)):
+        levels.put(source, value, NOON_S + at_s)
+    levels.put("c", 9.0, NOON_S + 14, present={"c"})
+    assert [(at_s - NOON_S, one.count, one.sum) for at_s, one in levels.fine_buckets(0, 2e9)] == [(0, 2, 8), (10, 1, 9)]
+    levels.age(NOON_S + FINE_KEPT_S + 5)
+    assert [at_s - NOON_S for at_s, _ in levels.fine_buckets(0, 2e9)] == [10]
+    assert len(levels.buckets(0, 2e9)) == 1
 
 
 @given(st.lists(st.sampled_from([0, 1, True, *range(2, 30), 0.25, -7.5]), min_size=1, max_size=90))

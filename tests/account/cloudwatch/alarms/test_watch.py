@@ -13,6 +13,7 @@ import pytest
 from tests.account.helpers.alarms_on_fake_clock import BROKEN, BUSY, NOON_S, TOPIC, AlarmsOnFakeClock
 from tests.helpers.waiting import reached
 from torpor_account.cloudwatch.alarms.alarm_record import HISTORY_MAX, Alarm
+from torpor_account.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES, OF_COMPONENT
 
 SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
 
@@ -185,6 +186,25 @@ def test_a_period_below_a_minute_is_judged_by_the_minutes_of_its_span(watched: W
     watched.order(5.0)
     watched.pass_s(60)
     assert watched.state == "ALARM"
+
+
+def test_a_metric_of_high_resolution_is_judged_every_ten_seconds(watched: WatchedAlarm) -> None:
+    fine = {
+        **BUSY,
+        "TreatMissingData": "notBreaching",
+        "Namespace": "AWS/SageMaker",
+        "MetricName": "NoCapacityInvocationFailures",
+    }
+    fine = {**fine, "Dimensions": [{"Name": "InferenceComponentName", "Value": "one"}]}
+    watched.boto.put_metric_alarm(**{**fine, "Period": 10, "EvaluationPeriods": 3, "DatapointsToAlarm": 2})
+    cloudwatch, dimensions = watched.cloudwatch, {"InferenceComponentName": "one"}
+    series = cloudwatch.registry.series(OF_COMPONENT[NO_CAPACITY_INVOCATION_FAILURES], dimensions)
+    seen = []
+    for count in (0, 5, 0, 5, 0, 0, 0):
+        series.add(float(count), cloudwatch.now_s + 1.0)
+        watched.pass_s(10)
+        seen.append(watched.state)
+    assert seen == ["OK", "OK", "OK", "ALARM", "OK", "OK", "OK"]
 
 
 def test_reasons_are_in_the_words_of_cloudwatch(watched: WatchedAlarm) -> None:
