@@ -19,6 +19,7 @@ class ForeignModel:
 
     format = FORMAT
     needs_folder = True  # a server may start another worker for it at any time
+    workers: int | None = None  # its server's own affair
 
     def __init__(self, contract: ContractClient, placed: Placed) -> None:
         self.model_id = placed.model_id
@@ -60,6 +61,7 @@ class ForeignSingle:
 
     format = FORMAT
     needs_folder = True
+    workers: int | None = None
     alive = True
 
     def __init__(self, upstream: Upstream) -> None:

@@ -159,7 +159,7 @@ class ModelsInMemory:
             spans.efforts[WaitStep.LOAD] = loaded.effort
         if spans.victims and self._last_unload is not None:
             spans.efforts[UNLOAD] = self._last_unload
-        return {
+        report: ColdLoad = {
             "bytes": size_bytes,
             "victims": spans.victims[:VICTIMS_REPORTED_MAX],
             "reason": "; ".join(filter(None, (why, loaded.note))),
@@ -169,6 +169,9 @@ class ModelsInMemory:
             "budget_bytes": self._residency.budget_bytes,
             "left": self._last_uses.report(),
         }
+        if (workers := loaded.runner.workers) is not None:
+            report["workers"] = workers
+        return report
 
     async def _load_in_time(self, name: str, spans: LoadSpans) -> Loaded:
         try:

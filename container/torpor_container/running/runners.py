@@ -60,6 +60,11 @@ class Runner(Protocol):
     def alive(self) -> bool:
         """Whether it can answer again."""
 
+    @property
+    def workers(self) -> int | None:
+        """How many processes of its own answer its requests, one at a time each; 0 where threads of the instance do,
+        None where that is not known."""
+
     def processes(self) -> list[int]:
         """The pids of its own processes, the parent of the others first; none for a model inside this process."""
 
@@ -77,6 +82,7 @@ class InProcess:
     limit holds. Others predict on a thread, as does every model that runs foreign code."""
 
     alive = True
+    workers = 0
 
     def __init__(
         self,
@@ -260,6 +266,7 @@ class Scripted:
     ) -> None:
         """Each of `workers` answers one request at a time, at the turns that `predictors` gives. `closed` ends them and
         removes what they leave behind."""
+        self.workers = len(workers)
         self._workers = workers
         self._closed = closed
         self._predictors = predictors

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import exp
 
-from torpor.value_rules import AMOUNT, BYTES, COUNT, NUMBER, SWITCH, Kind, ValueRule, optional, wrong
+from torpor.value_rules import AMOUNT, BYTES, COUNT, NUMBER, SWITCH, Kind, ValueRule, optional, whole, wrong
 from torpor.workloads.profile import ContainerProfile
 
 SIGMA_MAX = 5.0
@@ -27,12 +27,15 @@ KINDS: Mapping[str, Kind] = {
     "predict_sigma": SIGMA,
     "threads": optional(COUNT),
     "models": SWITCH,
+    "workers": whole(0),
 }
 INSTEAD: Mapping[str, str] = {
     "memory_bytes": "own_bytes",
     "start_s": "wake_s",
     "threads": "threads",
-    **dict.fromkeys(("predict_s", "predict_delay_s", "predict_sigma"), "the models' profiles and their spread"),
+    **dict.fromkeys(
+        ("predict_s", "predict_delay_s", "predict_sigma", "workers"), "the models' profiles and their spread"
+    ),
 }
 """What has these figures of the container with the models."""
 

@@ -190,10 +190,16 @@ def _around(found: fitting.Fitted) -> Scenario:
 
 
 def _unread(found: fitting.Fitted) -> tuple[str, ...]:
-    """A note on the containers whose memory is not known."""
-    if not found.unread:
-        return ()
-    return (f"the memory of {', '.join(found.unread)}: none, since the ledger has no reading of it",)
+    """Notes on what the ledger does not say of containers and of models."""
+    notes = []
+    if found.unread:
+        notes.append(f"the memory of {', '.join(found.unread)}: none, since the ledger has no reading of it")
+    if found.unworked:
+        notes.append(
+            f"what answers the requests of {counted(len(found.unworked), 'model')}: the instance's threads, since the "
+            "ledger does not say whether they are scripts (it is of an earlier version), or their container is foreign"
+        )
+    return tuple(notes)
 
 
 def _spreads(found: fitting.Fitted) -> Spreads:

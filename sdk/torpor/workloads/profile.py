@@ -14,6 +14,9 @@ class ModelProfile:
     """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded. Of
     these, `mapped_bytes` are in a file that all instances of the machine map: they need it once.
 
+    `workers` are processes of its own that answer its requests, one at a time each, as a user script has them; 0 for a
+    model that the instance's threads answer for.
+
     Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
     does not: a wait for a disk, a network, another server. Downloads and unloads are delays.
     """
@@ -30,6 +33,7 @@ class ModelProfile:
     load_delay_s: float = 0.0
     predict_delay_s: float = 0.0
     mapped_bytes: int = 0
+    workers: int = 0
 
     def charged_bytes(self, holders: int) -> int:
         """What the model costs an instance while so many instances have it in memory, this one included."""
@@ -54,7 +58,7 @@ class ContainerProfile:
 
     `models` marks the one whose models the profiles describe: it has no size and no times here. Every other one has one
     model that never leaves, and `memory_bytes` of its process with that model. `threads` predict; None: as many as in
-    the container with the models.
+    the container with the models. `workers` are processes of its model's own, as in a `ModelProfile`.
     """
 
     name: str
@@ -65,6 +69,7 @@ class ContainerProfile:
     start_s: float = 0.0  # until it is ready
     threads: int | None = None
     models: bool = False
+    workers: int = 0
 
 
 class Spread:

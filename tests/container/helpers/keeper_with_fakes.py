@@ -56,6 +56,7 @@ class FakeRunner:
     alive: bool = True
     format: str = "fake"
     needs_folder: bool = False
+    workers: int | None = 0
     grown_bytes: int = 0  # since it was loaded
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:

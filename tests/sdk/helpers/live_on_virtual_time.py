@@ -35,7 +35,9 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.errors import ContainerError
+from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
+from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
 from torpor_container.models.keep_alive import KeepAliveChore
@@ -44,7 +46,7 @@ from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
-from torpor_container.running.runners import Runner
+from torpor_container.running.runners import Runner, Scripted
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
@@ -312,7 +314,8 @@ class Door(asyncio.Protocol):
         except ContainerError as error:
             reply = error.reply()
         cold = "" if timing.cold is None else f"{wire.COLD}: {json.dumps(timing.cold)}\r\n"
-        self._answer(reply.status, f"server-timing: {timing.header()}\r\n{cold}".encode())
+        effort = "" if timing.effort is None else f"{wire.EFFORT}: {timing.effort.header()}\r\n"
+        self._answer(reply.status, f"server-timing: {timing.header()}\r\n{cold}{effort}".encode())
 
     def _answer(self, status: int, headers: bytes = b"") -> None:
         self._transport.write(b"HTTP/1.1 %d answered\r\n%scontent-length: 0\r\n\r\n" % (status, headers))
@@ -380,7 +383,14 @@ class FakeLoader:
 
     async def _load(self, profile: ModelProfile) -> Loaded:
         await asyncio.sleep(profile.into_memory_s)
-        return Loaded(FakeRunner(profile, self.predictors), profile.memory_bytes, profile.into_memory_s)
+        effort = Effort(profile.into_memory_s, profile.load_s)
+        return Loaded(self._runner(profile), profile.memory_bytes, profile.into_memory_s, effort)
+
+    def _runner(self, profile: ModelProfile) -> Runner:
+        if not profile.workers:
+            return FakeRunner(profile, self.predictors)
+        workers = [cast(ScriptProcess, FakeWorker(profile)) for _ in range(profile.workers)]
+        return Scripted(workers, partial(asyncio.sleep, profile.unload_s), self.predictors)
 
     async def unload(self, runner: Runner) -> None:
         await runner.close()
@@ -401,6 +411,7 @@ class FakeRunner:
     format = "fake"
     needs_folder = False
     alive = True
+    workers = 0
 
     def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
         self._profile = profile
@@ -420,6 +431,20 @@ class FakeRunner:
 
     def processes(self) -> list[int]:
         return []
+
+
+@dataclass(frozen=True)
+class FakeWorker:
+    """A process of a script, which waits, and then computes."""
+
+    profile: ModelProfile
+    alive: bool = True
+    pid: int = 0
+
+    async def invoke(self, invocation: Invocation) -> Reply:
+        delay_s, work_s = self.profile.predict_delay_s, self.profile.predict_s
+        await asyncio.sleep(delay_s + work_s)
+        return Reply(b"", "", effort=Effort(delay_s + work_s, work_s))
 
 
 @dataclass(frozen=True)

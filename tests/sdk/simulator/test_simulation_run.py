@@ -204,7 +204,7 @@ def ledger(folder: Path, *endpoints: str) -> Path:
     for endpoint in endpoints:
         for number, model in enumerate("abc"):
             steps = {"wake": 0.5, "load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
-            cold = ColdLoad(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={})
+            cold = ColdLoad(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={}, workers=0)
             written.ledger.invoked(invocation(SINCE_S + number, steps, model=model, endpoint=endpoint, cold=cold))
         for number in range(30):
             steps = {"predict": 0.02, "overhead": 0.01}

@@ -62,14 +62,16 @@ class SimulatedCall:
 
 
 class Predictor:
-    """What predicts: the times of one prediction, and the queue of the requests that wait for their turn."""
+    """What predicts: the times of one prediction, and the queue of the requests that wait for their turn. `workers` are
+    processes of its own; 0 for the instance's threads."""
 
-    __slots__ = ("predict_delay_s", "predict_s", "queue")
+    __slots__ = ("part_busy", "predict_delay_s", "predict_s", "queue")
 
-    def __init__(self, predict_s: float, predict_delay_s: float) -> None:
+    def __init__(self, predict_s: float, predict_delay_s: float, workers: int = 0) -> None:
         self.predict_s = predict_s
         self.predict_delay_s = predict_delay_s
-        self.queue = ModelQueue()
+        self.part_busy = predict_s / (predict_s + predict_delay_s) if predict_delay_s else 1.0
+        self.queue = ModelQueue(workers=workers)
 
 
 class InstanceModel(Predictor):
@@ -81,7 +83,7 @@ class InstanceModel(Predictor):
     since_s: float  # when that step began
 
     def __init__(self, name: str, profile: ModelProfile) -> None:
-        super().__init__(profile.predict_s, profile.predict_delay_s)
+        super().__init__(profile.predict_s, profile.predict_delay_s, profile.workers)
         self.name = name
         self.profile = profile
         self.expected = False  # True: the keep-alive loads it before any request

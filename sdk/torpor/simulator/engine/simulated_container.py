@@ -35,7 +35,7 @@ class SimulatedContainer:
     _predictions: SimulatedPredictions = field(init=False)
 
     def __post_init__(self) -> None:
-        self._model = Predictor(self.profile.predict_s, self.profile.predict_delay_s)
+        self._model = Predictor(self.profile.predict_s, self.profile.predict_delay_s, self.profile.workers)
         self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
 
     def ask(self, call: SimulatedCall) -> None:

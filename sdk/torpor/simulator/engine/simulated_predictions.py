@@ -4,6 +4,7 @@ This module decides nothing. `torpor_container.core.turns` decides which request
 """
 
 from dataclasses import dataclass, field
+from math import inf
 
 from torpor.simulator.engine.call_records import Predictor, SimulatedCall
 from torpor.simulator.engine.processors import Processors
@@ -24,6 +25,7 @@ class SimulatedPredictions:
     predicted: Action
     _compute: Action = field(init=False)  # these are planned very often: binding a method each time is slow
     _end: Action = field(init=False)
+    _due_s: float = inf  # when turns are given next although none ends before
 
     def __post_init__(self) -> None:
         self._compute, self._end = self._computes, self._ended
@@ -41,6 +43,16 @@ class SimulatedPredictions:
     def _give_turns(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
             self._begin(turn.requests[0], turn.charged_s)
+        if self.turns.sliced and self.turns.waiting:
+            due_s = self.turns.due_s()
+            if due_s < inf and due_s != self._due_s:
+                self._due_s = due_s
+                self.kernel.at(due_s, self._come_due, due_s)
+
+    def _come_due(self, due_s: float) -> None:
+        if due_s == self._due_s:
+            self._due_s = inf
+            self._give_turns()
 
     def _begin(self, call: SimulatedCall, charged_s: float) -> None:
         call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
@@ -54,7 +66,12 @@ class SimulatedPredictions:
 
     def _ended(self, call: SimulatedCall) -> None:
         call.done_s = now_s = self.kernel.now_s
-        self.turns.ended(call.predictor.queue, call.charged_s, now_s - call.predict_began_s)
+        predictor = call.predictor
+        queue = predictor.queue
+        if queue.workers:
+            self.turns.worker_ended(queue, call.charged_s, call.predict_began_s, now_s, predictor.part_busy)
+        else:
+            self.turns.ended(queue, call.charged_s, now_s - call.predict_began_s)
         if self.turns.waiting:
             self._give_turns()
         self.predicted(call)

@@ -66,4 +66,4 @@ def _value(where: str, column: str, text: str) -> Any:
         number = float(text)
     except ValueError:
         raise BadTrace(f"{where}: {column} {text!r} is not a number") from None
-    return int(number) if column in ("memory_bytes", "threads") and number.is_integer() else number
+    return int(number) if column in ("memory_bytes", "threads", "workers") and number.is_integer() else number

@@ -18,20 +18,27 @@ SINGLES_MIN = 30
 
 
 def profile(
-    name: str, loads: Sequence[RecordedWait], laws: Laws, predicts: RecordedEffort, busy: float
+    name: str, loads: Sequence[RecordedWait], laws: Laws, predicts: RecordedEffort, record: VariantRecord
 ) -> ModelProfile:
-    """The medians of the model's own loads if there are enough, otherwise the times of the laws at its size."""
+    """The medians of the model's own loads if there are enough, otherwise the times of the laws at its size. A model
+    without loads has as many workers as the one that was loaded last."""
     memory_bytes = laws.size_bytes(name)
     times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *FITTED)}
     for what in FITTED:
         own_s = [load.times_s[what] for load in loads if what in load.times_s]
         if len(own_s) >= LOADS_MIN:
-            times_s[what] = quiet_s(own_s, busy if what in WAITS else 0.0)
+            times_s[what] = quiet_s(own_s, record.busy if what in WAITS else 0.0)
     for what in DELAYS.values():
         times_s[what] = noticed_s(times_s[what])
     delay_s = noticed_s(predicts.delay_s)
     times_s |= {"predict_s": predicts.work_s, "predict_delay_s": delay_s}
-    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, mapped_bytes=0)
+    own_workers = workers(loads or record.loads) or 0
+    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, mapped_bytes=0, workers=own_workers)
+
+
+def workers(loads: Sequence[RecordedWait]) -> int | None:
+    """The processes of its own that a model had after its last load; None if no load says so."""
+    return next((load.workers for load in reversed(loads) if load.workers is not None), None)
 
 
 def noticed_s(delay_s: float) -> float:

@@ -39,6 +39,7 @@ class Fitted:
     stand_in: Callable[[str], ModelProfile] | None = field(default=None, repr=False)
     """The profile of a model that the ledger lacks, by its name: the usual size, and the laws' times at that size. None
     of a single-model variant, which has no laws."""
+    unworked: Sequence[str] = ()  # models of which the ledger does not say what answers their requests
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
@@ -73,10 +74,10 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     laws, usual = Laws(record.loads, record.busy), RecordedEffort(*map(median, zip(*predictions.values(), strict=True)))
     own = grouped((load.model, load) for load in record.loads)
     profiles = {
-        name: estimates.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)
+        name: estimates.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record)
         for name in sorted(record.models)
     }
-    stand_in = partial(estimates.profile, loads=(), laws=laws, predicts=usual, busy=record.busy)
+    stand_in = partial(estimates.profile, loads=(), laws=laws, predicts=usual, record=record)
     if (single := record.single_model) is not None:
         predicts = predictions.get(single, usual)
         profiles[single] = ModelProfile(
@@ -96,6 +97,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         piped.containers,
         piped.unread,
         stand_in if record.loads else None,
+        tuple(name for name in sorted(record.models) if estimates.workers(own.get(name) or record.loads) is None),
     )
 
 

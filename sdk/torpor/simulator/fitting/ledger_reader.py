@@ -130,7 +130,9 @@ def _has(ledger: sqlite3.Connection, table: str) -> bool:
 
 def _cold(text: str | None) -> RecordedLoad | None:
     cold = cold_load(text)
-    return cold and RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold["efforts"])
+    if cold is None:
+        return None
+    return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold["efforts"], cold.get("workers"))
 
 
 def _effort(text: str | None) -> wire.EffortFields | None:

@@ -7,7 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from torpor.simulator.fitting.times import TIMES
-from torpor.value_rules import AMOUNT, BYTES, Kind, a, check, wrong
+from torpor.value_rules import AMOUNT, BYTES, Kind, a, check, whole, wrong
 from torpor.workloads.profile import ModelProfile
 from torpor.workloads.trace import BadTrace
 from torpor.workloads.trace_formats.delimited import opened, same_width
@@ -15,6 +15,8 @@ from torpor.workloads.trace_formats.usual_columns import with_commas
 
 COLUMNS = ("model", *(one.name for one in fields(ModelProfile)[1:]))
 NEEDED = ("model", "memory_bytes")
+COUNTED = ("mapped_bytes", "workers")
+"""Columns of whole numbers that are 0 if they are missing."""
 
 PROFILES = a(Mapping, "is a CSV file's name, or a ModelProfile by the name of each model")
 PROFILE = a(ModelProfile, "is a ModelProfile")
@@ -23,6 +25,7 @@ FIELDS: Mapping[str, Kind] = {
     "disk_bytes": BYTES,
     **dict.fromkeys(TIMES, AMOUNT),
     "mapped_bytes": BYTES,
+    "workers": whole(0),
 }
 
 
@@ -76,23 +79,26 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
         if name not in there:
             raise BadTrace(f"{where}: {name} is empty, and is needed")
     times_s = {column: _number(where, column, there[column]) for column in TIMES if column in there}
-    memory_bytes = _bytes(where, "memory_bytes", there["memory_bytes"])
-    disk_bytes = _bytes(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
-    mapped_bytes = _bytes(where, "mapped_bytes", there["mapped_bytes"]) if "mapped_bytes" in there else 0
-    profile = ModelProfile(there["model"], memory_bytes, disk_bytes, **times_s, mapped_bytes=mapped_bytes)
+    memory_bytes = _whole(where, "memory_bytes", there["memory_bytes"])
+    disk_bytes = _whole(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
+    mapped_bytes, workers = (_whole(where, column, there.get(column, "0")) for column in COUNTED)
+    profile = ModelProfile(
+        there["model"], memory_bytes, disk_bytes, **times_s, mapped_bytes=mapped_bytes, workers=workers
+    )
     if wrong_field := first_wrong_field(profile):
         raise BadTrace(f"{where}: {wrong_field}")
     return profile
 
 
-def _bytes(where: str, column: str, text: str) -> int:
+def _whole(where: str, column: str, text: str) -> int:
     """A whole number, which may be written as 2e9."""
     with suppress(ValueError):
         return int(text)
-    size_bytes = _number(where, column, text)
-    if not size_bytes.is_integer():
-        raise BadTrace(f"{where}: {column} {text!r} is not a whole number of bytes")
-    return int(size_bytes)
+    number = _number(where, column, text)
+    if not number.is_integer():
+        unit = " of bytes" if column.endswith("_bytes") else ""
+        raise BadTrace(f"{where}: {column} {text!r} is not a whole number{unit}")
+    return int(number)
 
 
 def _number(where: str, column: str, text: str) -> float:

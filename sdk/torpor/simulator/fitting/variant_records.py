@@ -25,6 +25,7 @@ class RecordedLoad(NamedTuple):
     took_s: float
     evicted: bool  # whether it evicted other models first
     efforts: Mapping[str, wire.EffortFields]  # of the steps that were measured
+    workers: int | None = None  # the model's own processes; None if that was not recorded
 
 
 class RecordedEffort(NamedTuple):
@@ -112,6 +113,7 @@ class RecordedWait:
     evicted: bool  # whether it evicted other models first
     unload: RecordedEffort | None  # of one of the evicted models, if it was measured
     in_line: float | None  # the share of its measured steps that it waited for a processor
+    workers: int | None = None  # the model's own processes; None if that was not recorded
 
 
 class Memory(NamedTuple):
@@ -177,10 +179,21 @@ def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
         if what in times_s and effort is not None:
             times_s |= {what: effort["work_s"], delay: effort["delay_s"]}
     queue_s, left = row.steps.get(WaitStep.QUEUE, 0.0), cold.efforts.get(UNLOAD)
+    if cold.workers:  # a script's request may wait for its turn once the model is there
+        queue_s = max(0.0, min(queue_s, cold.took_s - row.brought_s))
     unload = None if left is None else RecordedEffort(**left)
     in_line = _in_line(row.steps, cold.efforts)
     return RecordedWait(
-        row.model, cold.memory_bytes, tier, times_s, queue_s, row.prediction, cold.evicted, unload, in_line
+        row.model,
+        cold.memory_bytes,
+        tier,
+        times_s,
+        queue_s,
+        row.prediction,
+        cold.evicted,
+        unload,
+        in_line,
+        cold.workers,
     )
 
 

@@ -32,3 +32,16 @@ def test_shared_bytes_are_read_and_none_by_default(tmp_path: Path) -> None:
 def test_a_share_that_cannot_be_is_refused(tmp_path: Path, mapped: str, why: str) -> None:
     with pytest.raises(BadTrace, match=why):
         read(tmp_path, f"model,memory_bytes,mapped_bytes\na,100,{mapped}\n")
+
+
+def test_the_workers_of_a_script_are_read_and_none_by_default(tmp_path: Path) -> None:
+    found = read(tmp_path, "model,memory_bytes,workers\na,100,2\nb,100,\n")
+    assert [one.workers for one in found.values()] == [2, 0]
+    profile_files.write(found, tmp_path / "again.csv")
+    assert read_profiles(tmp_path / "again.csv") == found
+
+
+@pytest.mark.parametrize("workers", ["-1", "0.5", "many"])
+def test_workers_that_cannot_be_are_refused(tmp_path: Path, workers: str) -> None:
+    with pytest.raises(BadTrace, match="row 1: workers"):
+        read(tmp_path, f"model,memory_bytes,workers\na,100,{workers}\n")

@@ -26,7 +26,9 @@ def ledger(folder: Path) -> Path:
     written.ledger.lived(life())
     for number, model in enumerate("abc"):
         steps = {"load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
-        cold = ColdLoad(bytes=MIB, victims=["z"], reason="first use", took_s=0.2, efforts={}, own_bytes=17 * MIB)
+        cold = ColdLoad(
+            bytes=MIB, victims=["z"], reason="first use", took_s=0.2, efforts={}, workers=0, own_bytes=17 * MIB
+        )
         cold["budget_bytes"] = 40 * MIB
         written.ledger.invoked(invocation(NOON_S + number, steps, model=model, cold=cold))
         written.ledger.invoked(invocation(NOON_S + 60 + number, model=model))
