@@ -140,6 +140,7 @@ OF_DEPLOYMENT: Mapping[Metric, Metric] = {
         INVOCATION_MODEL_ERRORS,
         MODEL_LATENCY,
         OVERHEAD_LATENCY,
+        MODEL_CACHE_HIT,
     )
 }
 """The metrics of a variant that its fleet also has with the endpoint configuration of an update. CloudWatch alone has

@@ -16,6 +16,7 @@ from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 10.0
@@ -32,27 +33,29 @@ async def retired(roster: FleetRoster, live: FleetEndpoint, model: str, path: st
         raise HTTPException(
             400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
         )
-    places = [place for other in roster for place in _places(other, objects)]
+    places = [place for other in roster for place in places_of(other, objects)]
     answers = await asyncio.gather(*(_retire(place, path) for place in places))
     return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 
 
-def _folders(live: FleetEndpoint) -> Iterator[tuple[str, int, str]]:
-    """Each multi-model container: its variant, its place in it, and the S3 prefix of its models."""
-    for name, pool in live.pools.items():
+def _folders(live: FleetEndpoint) -> Iterator[tuple[InstancePool, int, str]]:
+    """Each multi-model container, those of a fleet that a rollout brings too: its pool, its place in it, and the S3
+    prefix of its models."""
+    for pool in live.every_pool:
         for number, container in enumerate(pool.variant.containers):
             if container.multi_model and container.model_data_url is not None:
                 url = container.model_data_url
-                yield name, number, url if url.endswith("/") else f"{url}/"
+                yield pool, number, url if url.endswith("/") else f"{url}/"
 
 
-def _places(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
-    for variant, number, folder in _folders(live):
+def places_of(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
+    """Where the models of these objects may be, by their S3 addresses."""
+    for pool, number, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = spelling_of(name)
-            for incarnation in live.pools[variant].incarnations:
+            for incarnation in pool.incarnations:
                 if number < len(incarnation.containers):  # it may not run yet
-                    yield live.name, variant, incarnation, incarnation.containers[number], target
+                    yield live.name, pool.variant.name, incarnation, incarnation.containers[number], target
 
 
 async def _retire(place: Place, path: str) -> Json | None:

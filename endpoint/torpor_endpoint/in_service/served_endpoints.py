@@ -151,8 +151,10 @@ def _parts(production: Mapping[str, P], shift: TrafficShift[P]) -> tuple[tuple[P
 
 
 def _by_weight(pools: Mapping[str, P]) -> list[tuple[str, P, float]]:
+    """Each pool with its part. If all weights are 0 the first has all, as without a rollout."""
     total = sum(pool.variant.weight for pool in pools.values())
-    return [(name, pool, pool.variant.weight / total if total else 1 / len(pools)) for name, pool in pools.items()]
+    parts = [pool.variant.weight / total if total else float(place == 0) for place, pool in enumerate(pools.values())]
+    return [(name, pool, part) for (name, pool), part in zip(pools.items(), parts, strict=True)]
 
 
 class Roster(Generic[P]):

@@ -12,6 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.sending.machine import SESSION_ID
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
@@ -51,6 +52,22 @@ def told(story: Callable[[Shop], Awaitable[None]]) -> None:
             await story(Shop(PoolOnFakeHost(one).pool, PoolOnFakeHost(two).pool))
 
     run(whole())
+
+
+def test_where_all_weights_are_0_the_first_variant_has_all_traffic_as_without_a_rollout() -> None:
+    async def story(shop: Shop) -> None:
+        for pool in (shop.blue, shop.green):
+            pool.become(replace(pool.variant, weight=0.0))
+        other = replace(shop.blue.variant, name="w")
+        with FakeHost() as host:
+            second = PoolOnFakeHost(host).pool
+            second.become(other)
+            pools = {"v": shop.blue, "w": second}
+            shop.live.serve(pools, TrafficShift({"v": shop.green, "w": second}, {"v": 0.5, "w": 0.5}))
+            drawn = Counter(weighted(shop.live.shifting, number / 100) for number in range(100))
+            assert drawn == {shop.blue: 50, shop.green: 50}
+
+    told(story)
 
 
 @pytest.mark.parametrize("headers", [[], [(TARGET_VARIANT, b"v")], [(SESSION_ID, b"of-nobody")]])

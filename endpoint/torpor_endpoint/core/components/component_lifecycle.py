@@ -62,7 +62,8 @@ def may_component(status: ComponentStatus, event: ComponentEvent) -> bool:
 
 
 def component_after(component: ComponentRecord, event: ComponentEvent, reason: str | None = None) -> ComponentRecord:
-    """The component after the event. READY makes what is pending current; ROLLED_BACK and FAILED drop it.
+    """The component after the event. READY makes what is pending current; ROLLED_BACK and FAILED drop it, but for the
+    DeploymentConfig: that was the last one all the same, as an endpoint's is.
 
     `reason` belongs to FAILED and ROLLED_BACK. It stays until the next update, so that a person can read it.
     """
@@ -70,7 +71,8 @@ def component_after(component: ComponentRecord, event: ComponentEvent, reason: s
     if event is ComponentEvent.READY:
         return replace(_adopted(moved), failure_reason=None)
     if event in (ComponentEvent.ROLLED_BACK, ComponentEvent.FAILED):
-        return replace(_without_pending(moved), failure_reason=reason and reason[:REASON_MAX])
+        last = component.pending_deployment or component.deployment
+        return replace(_without_pending(moved), deployment=last, failure_reason=reason and reason[:REASON_MAX])
     if event is ComponentEvent.DELETE:
         return _without_pending(moved)
     return replace(moved, failure_reason=None)

@@ -196,6 +196,8 @@ class Rollout:
         """A look at the clock, and at the alarms that are on. An alarm counts while the rollout bakes, of whichever
         fleet it is (AWS: "If alarms trip during any of the baking periods, 100% of the endpoint traffic rolls back").
         """
+        if now_s < self.since_s:
+            return self._set_back(now_s)
         if now_s >= self._late_s:
             limit_s = self.policy.execution_timeout_s
             return self.failed(f"The deployment exceeded MaximumExecutionTimeoutInSeconds: {limit_s:g}.", now_s)
@@ -271,6 +273,10 @@ class Rollout:
     def _turned_back(self, reason: str, now_s: float) -> "Rollout":
         event = RolloutEvent.FAILED_ROLLING if self.policy.rolling else RolloutEvent.FAILED
         return replace(self._moved(event, now_s), back=1, reason=reason[:REASON_MAX])
+
+    def _set_back(self, now_s: float) -> "Rollout":
+        """The clock was set back: the phase begins anew, and as much of the time limit is left as before."""
+        return replace(self, since_s=now_s, started_s=now_s - (self.since_s - self.started_s))
 
     def _moved(self, event: RolloutEvent, now_s: float) -> "Rollout":
         return replace(self, phase=MOVES[self.phase][event], since_s=now_s)

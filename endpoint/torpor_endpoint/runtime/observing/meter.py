@@ -87,6 +87,19 @@ class RequestSeries:
         self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
 
 
+class DeploymentMeter(RequestSeries):
+    """The series of the fleet that an update has deployed, beside those of its variant."""
+
+    def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
+        super().__init__(bound)
+        self._bound = bound
+
+    def add(self, samples: AlikeRequests, at_s: float) -> None:
+        super().add(samples, at_s)
+        if samples.hit is not None:
+            self._bound(metrics.MODEL_CACHE_HIT).add(samples.hit, at_s, len(samples.model_s))
+
+
 class ComponentMeter:
     """The series that an inference component has beside those of the variant that it is on."""
 
@@ -109,7 +122,7 @@ class VariantMeter:
             return registry.series(metric, dimensions)
 
         self._requests = RequestSeries(bound)
-        self._deployments: dict[str, RequestSeries] = {}  # by the endpoint configuration of an update
+        self._deployments: dict[str, DeploymentMeter] = {}  # by the endpoint configuration of an update
         self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
@@ -136,12 +149,12 @@ class VariantMeter:
                 self._serverless = ServerlessMeter(self._bound)
             self._serverless.add(seen, at_s)
 
-    def _of_deployment(self, config: str) -> RequestSeries:
+    def _of_deployment(self, config: str) -> DeploymentMeter:
         """The series of the fleet that the update to this endpoint configuration deployed."""
         if config not in self._deployments:
             self._deployments = dict([*self._deployments.items()][-1:])  # the fleet before still ends its requests
             dimensions = {**self._dimensions, "EndpointConfigName": config}
-            self._deployments[config] = RequestSeries(
+            self._deployments[config] = DeploymentMeter(
                 lambda metric: self._registry.series(metrics.OF_DEPLOYMENT[metric], dimensions)
             )
         return self._deployments[config]

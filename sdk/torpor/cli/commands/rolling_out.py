@@ -15,6 +15,7 @@ from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.progress_bar import waiting
 from torpor.errors import TorporError
 from torpor.hosting.guarded_rollout import GuardedRollout, RolloutSize, RolloutView, views
+from torpor.hosting.rollout_hits import RolloutHits
 
 BAKE_S = 300
 SIZE = re.compile(r"([1-9]\d*)(%?)")
@@ -59,6 +60,8 @@ def rollout(
     connection = connected(url)
     sagemaker = connection.client("sagemaker")
     with known(connection, name):
+        variants = sagemaker.describe_endpoint(EndpointName=name).get("ProductionVariants", [])
+        hits = RolloutHits(connection.client("cloudwatch"), name, [one["VariantName"] for one in variants])
         sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=to, DeploymentConfig=asked.deployment_config())
     if not wait:
         typer.echo(f"updating {name} to {to}: DescribeEndpoint shows its steps")
@@ -66,6 +69,8 @@ def rollout(
     began_s = time.monotonic()
     with waiting(f"{name} to {to}") as live:
         last = followed(views(sagemaker, name), lambda: time.monotonic() - began_s, live)
+    for variant, ratios in hits.ratios(to).items():
+        typer.echo(f"model cache hits of {variant}: {ratios.told}")
     if not serves(to, last):
         raise TorporError(failure(name, to, last))
     typer.echo(f"{name} serves {to} after {clock(time.monotonic() - began_s)}")

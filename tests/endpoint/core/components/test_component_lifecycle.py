@@ -79,6 +79,7 @@ def test_an_update_that_ends_without_success_leaves_the_old_component_and_its_re
     assert (back.specifications, back.copies, back.desired_copies) == ((OLD,), 2, 2)
     assert (back.failure_reason or "").startswith("an alarm rang")
     assert len(back.failure_reason or "") == 1024
+    assert back.deployment == ROLLING  # the last one that was used
     if event is E.ROLLED_BACK:
         assert component_after(back, E.UPDATE).failure_reason is None
 

@@ -152,6 +152,16 @@ def test_a_rollback_that_cannot_start_the_old_instances_stays_between() -> None:
     assert driven.target.share == Share(2, 4)
 
 
+def test_a_clock_that_is_set_back_makes_a_bake_at_most_twice_as_long() -> None:
+    driven = Driven.of(replace(CANARY, execution_timeout_s=3600)).settle().after(200)
+    driven.now_s = -86_400.0
+    assert driven.rollout.due_in_s(driven.now_s) > 86_400
+    driven.after(0)
+    assert (driven.rollout.phase, driven.rollout.due_in_s(driven.now_s)) == (RolloutPhase.BAKING, 300)
+    assert driven.rollout.started_s == driven.now_s
+    assert driven.after(300).rollout.step == 2
+
+
 def test_a_rollback_to_an_old_fleet_that_cannot_serve_leaves_all_traffic_on_the_new_one() -> None:
     driven = Driven.of(CANARY).settle()
     driven.rollout = driven.rollout.looked(["latency"], driven.now_s)

@@ -9,6 +9,7 @@ from torpor.cli import app
 from torpor.cli.commands.rolling_out import failure, followed, planned, serves
 from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.hosting.guarded_rollout import RolloutView, viewed
+from torpor.hosting.rollout_hits import HitRatios, RolloutHits
 
 NO_SIZE: dict[str, str | None] = {"--canary": None, "--linear": None, "--rolling": None}
 HALF = {"Type": "CAPACITY_PERCENT", "Value": 50}
@@ -117,3 +118,24 @@ def test_a_rollback_to_the_configuration_that_was_asked_for_is_a_rollback_all_th
     assert serves("new", RolloutView("InService", "new", ()))
     assert not serves("new", RolloutView("InService", "new", (), reason="an alarm"))
     assert not serves("new", RolloutView("InService", "old", ()))
+
+
+class CountedHits:
+    """CloudWatch with sums and numbers of samples by the dimensions of a metric."""
+
+    def __init__(self, points: dict[tuple[str, ...], list[tuple[float, float]]]) -> None:
+        self.points = points
+
+    def get_metric_statistics(self, **members: Any) -> dict[str, Any]:
+        assert (members["Namespace"], members["MetricName"]) == ("AWS/SageMaker", "ModelCacheHit")
+        found = self.points.get(tuple(one["Value"] for one in members["Dimensions"]), [])
+        return {"Datapoints": [{"Sum": hits, "SampleCount": count} for hits, count in found]}
+
+
+def test_the_hit_ratio_before_is_told_beside_that_of_the_new_fleet() -> None:
+    cloudwatch = CountedHits({("shop", "a"): [(9.0, 10.0), (8.0, 10.0)], ("shop", "a", "new"): [(1.0, 4.0)]})
+    hits = RolloutHits(cloudwatch, "shop", ["a", "b"])
+    cloudwatch.points["shop", "a"] = [(0.0, 99.0)]  # what comes later belongs to no ratio of before
+    assert hits.ratios("new") == {"a": HitRatios(0.85, 0.25)}
+    assert hits.ratios("new")["a"].told == "85.0 % before, and 25.0 % in the new fleet"
+    assert HitRatios(None, 1.0).told == "no request before, and 100.0 % in the new fleet"

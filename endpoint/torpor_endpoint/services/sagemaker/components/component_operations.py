@@ -90,7 +90,8 @@ def update_inference_component(control: Control, call: Call) -> dict[str, Any]:
     component_rules.check_instance_types(call.params, variant)
     deployment = call.params.get("DeploymentConfig")
     if deployment is not None:
-        check_component_deployment(deployment, component.desired_copies if copies is None else copies)
+        present = component.desired_copies
+        check_component_deployment(deployment, present if copies is None else copies, present)
         check_alarms(deployment, control.has_alarm)
     updated = replace(
         component,

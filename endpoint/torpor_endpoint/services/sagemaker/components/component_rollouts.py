@@ -13,8 +13,8 @@ BATCH_PERCENT = range(5, 51)
 SIZES = ("MaximumBatchSize", "RollbackMaximumBatchSize")
 SIZE_TYPES = {"COPY_COUNT": SizeType.INSTANCE_COUNT, "CAPACITY_PERCENT": SizeType.CAPACITY_PERCENT}
 
-Rolling = tuple[Wire, int]
-"""A RollingUpdatePolicy, and the copies that the component is to have."""
+Rolling = tuple[Wire, int, int]
+"""A RollingUpdatePolicy, the copies that the component is to have, and those that it has."""
 
 ROLLING_RULES: Rules[Rolling] = (
     (
@@ -34,8 +34,8 @@ ROLLING_RULES: Rules[Rolling] = (
         "RollbackMaximumBatchSize must not be more than 100 with Type CAPACITY_PERCENT.",
     ),
     (
-        lambda pair: not _is_share(_back(pair[0])) and _back(pair[0])["Value"] > max(1, pair[1]),
-        "RollbackMaximumBatchSize must not be more than the {copies} copies with Type COPY_COUNT.",
+        lambda pair: not _is_share(_back(pair[0])) and _back(pair[0])["Value"] > max(1, pair[2]),
+        "RollbackMaximumBatchSize must not be more than the {present} present copies with Type COPY_COUNT.",
     ),
     (
         lambda pair: (
@@ -48,13 +48,14 @@ ROLLING_RULES: Rules[Rolling] = (
 )
 
 
-def check_component_deployment(config: Wire, copies: int) -> None:
-    """Raises ValidationException for batches that such a component cannot have."""
+def check_component_deployment(config: Wire, copies: int, present: int) -> None:
+    """Raises ValidationException for batches that such a component cannot have. A rollback is of the present copies."""
     policy = config["RollingUpdatePolicy"]
     check(
         ROLLING_RULES,
-        (policy, copies),
+        (policy, copies, present),
         copies=copies,
+        present=present,
         half=_half(copies),
         batches=_batches(policy, copies),
         wait=policy["WaitIntervalInSeconds"],

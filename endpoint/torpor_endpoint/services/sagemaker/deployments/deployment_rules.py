@@ -86,10 +86,15 @@ SIZES: Final = (
     SizeRange("RollbackMaximumBatchSize", 1, 100),
 )
 
+OF_OLD_FLEET: Final = "RollbackMaximumBatchSize"
+
 OUT_OF_RANGE = "{member} must be {said} of the capacity of a production variant, and is {percent} %."
 COUNT_OUT_OF_RANGE = (
     "{member} must be {said} of the instances of a production variant: {count} instance(s) are not, of the {of} of "
     'production variant "{variant}". Give the variant more instances, or give the size as CAPACITY_PERCENT.'
+)
+COUNT_OF_NONE = (
+    '{member} counts instances, and production variant "{variant}" has none: give the size as CAPACITY_PERCENT.'
 )
 COUNT_OF_SERVERLESS = (
     '{member} counts instances, and production variant "{variant}" is serverless: give the size as CAPACITY_PERCENT.'
@@ -102,21 +107,24 @@ def sizes_of(config: Wire) -> list[tuple[SizeRange, Wire]]:
     return [(size, found[size.member]) for size in SIZES if size.member in found]
 
 
-def _check_sizes(config: Wire, variants: Sequence[Variant]) -> None:
+def _check_sizes(config: Wire, before: Sequence[Variant], after: Sequence[Variant]) -> None:
+    """A rollback brings instances of the old fleet back; every other size is of the new one."""
     for size, sent in sizes_of(config):
-        value = sent["Value"]
+        value, variants = sent["Value"], before if size.member == OF_OLD_FLEET else after
         if sent["Type"] == SizeType.CAPACITY_PERCENT and not size.least <= value <= size.most:
             raise errors.INVALID(OUT_OF_RANGE.format(member=size.member, said=size.said, percent=value))
         for variant in variants if sent["Type"] == SizeType.INSTANCE_COUNT else ():
             if variant.serverless is not None:
                 raise errors.INVALID(COUNT_OF_SERVERLESS.format(member=size.member, variant=variant.name))
+            if not variant.instance_count:
+                raise errors.INVALID(COUNT_OF_NONE.format(member=size.member, variant=variant.name))
             if not _in_range(size, value, variant.instance_count):
                 says = {"member": size.member, "said": size.said, "count": value}
                 raise errors.INVALID(COUNT_OUT_OF_RANGE.format(**says, of=variant.instance_count, variant=variant.name))
 
 
 def _in_range(size: SizeRange, count: int, of: int) -> bool:
-    return of == 0 or size.least <= Fraction(100 * count, of) <= size.most
+    return size.least <= Fraction(100 * count, of) <= size.most
 
 
 # -- times -------------------------------------------------------------------------------------------------------------
@@ -199,7 +207,7 @@ STRICT_RULES: Rules[Deploying] = (
 def check_kept(config: Wire) -> None:
     """Raises ValidationException for a DeploymentConfig that no update could use. CreateEndpoint only keeps it."""
     check(CONFIG_RULES, config)
-    _check_sizes(config, ())
+    _check_sizes(config, (), ())
     _check_times(rollout_policy(config), ())
 
 
@@ -211,7 +219,7 @@ def check_deployment(config: Wire, before: Sequence[Variant], after: Sequence[Va
     check(ENDPOINT_RULES, deploying, **names)
     if strict:
         check(STRICT_RULES, deploying)
-    _check_sizes(config, deploying.after)
+    _check_sizes(config, deploying.before, deploying.after)
     _check_times(rollout_policy(config), deploying.after)
 
 

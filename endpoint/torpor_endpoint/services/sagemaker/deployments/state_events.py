@@ -16,7 +16,7 @@ from torpor_account.event_bus import BusEvent, EventBus
 from torpor_account.log_lines import about
 from torpor_account.outer_edge import outer_edge
 from torpor_account.wakeup import Wakeup
-from torpor_endpoint.core.resource_records import EndpointRecord
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 from torpor_endpoint.services.sagemaker import shapes
 from torpor_endpoint.services.sagemaker.context import Observed
 
@@ -50,6 +50,8 @@ class EndpointStateEvents:
             self._say(OF_THE_STATUS, endpoint, described)
         if stages and (before is None or before[1] != stages):
             self._say(OF_THE_DEPLOYMENT, endpoint, described)
+        if endpoint.status is EndpointStatus.DELETING:  # nothing comes after it
+            del self._seen[endpoint.arn]
 
     async def run(self) -> None:
         """Put what is due on the bus, for ever."""

@@ -109,7 +109,7 @@ def rolling(kind: str, value: int, wait_s: int = 0, **members: Any) -> dict[str,
         (rolling("COPY_COUNT", 3), "of 4, 2 at most"),
         (
             rolling("COPY_COUNT", 1, RollbackMaximumBatchSize={"Type": "COPY_COUNT", "Value": 5}),
-            "not be more than the 4 copies",
+            "not be more than the 4 present copies",
         ),
         (
             rolling("COPY_COUNT", 1, RollbackMaximumBatchSize={"Type": "CAPACITY_PERCENT", "Value": 101}),

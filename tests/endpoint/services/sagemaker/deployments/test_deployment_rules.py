@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryControlPlane, production, serverless
+from torpor_account.aws.errors import AwsError
 from torpor_account.aws.service_models import service_model
 from torpor_account.aws.validation import violations
+from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_deployment
 
 Wire = dict[str, Any]
 UPDATE = service_model("sagemaker").operation_model("UpdateEndpoint").input_shape
@@ -95,6 +98,25 @@ BAD: dict[str, tuple[Wire, str]] = {
 @pytest.mark.parametrize(("deployment", "says"), BAD.values(), ids=list(BAD))
 def test_a_deployment_that_cannot_be_is_refused(four: InMemoryControlPlane, deployment: Wire, says: str) -> None:
     assert says in refused(four, deployment)
+
+
+def test_the_size_of_a_rollback_is_of_the_old_fleet(four: InMemoryControlPlane) -> None:
+    four.configure("two", production(InitialInstanceCount=2))
+    of_four = rolling(count(1), RollbackMaximumBatchSize=count(4))
+    four.configure("six", production(InitialInstanceCount=6))
+    of_six = rolling(count(1), RollbackMaximumBatchSize=count(6))
+    assert "6 instance(s) are not, of the 4" in refused(four, of_six, EndpointConfigName="six")
+    four("UpdateEndpoint", EndpointName="ep", EndpointConfigName="two", DeploymentConfig=of_four)
+
+
+def test_a_number_of_instances_is_refused_where_a_variant_has_none() -> None:
+    one = rolling(count(1))
+    none, four = (Variant("v", "m", (Container("torpor"),), instance_count=size) for size in (0, 4))
+    with pytest.raises(AwsError, match=r'MaximumBatchSize counts instances, and production variant "v" has none'):
+        check_deployment(one, [four], [none], strict=False)
+    with pytest.raises(AwsError, match="RollbackMaximumBatchSize counts instances"):
+        check_deployment({**rolling(percent(50), RollbackMaximumBatchSize=count(1))}, [none], [four], strict=False)
+    check_deployment(rolling(percent(50)), [none], [none], strict=False)
 
 
 GOOD: dict[str, Wire] = {

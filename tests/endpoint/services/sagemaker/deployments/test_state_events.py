@@ -89,6 +89,17 @@ def test_a_rule_hears_each_status_and_each_stage_of_a_deployment(to_a_queue: Eve
     assert heard[5]["detail"]["EndpointConfigName"] == "new"
 
 
+def test_nothing_is_kept_of_an_endpoint_that_is_deleted(to_a_queue: EventsToAQueue) -> None:
+    to_a_queue.listen()
+    plane = to_a_queue.plane
+    for name in ("a", "b"):
+        plane.create(name)
+        plane.settle(name)
+    plane("DeleteEndpoint", EndpointName="a")
+    assert [one["detail"]["EndpointStatus"] for one in to_a_queue.heard()][-1] == "DELETING"
+    assert list(to_a_queue.events._seen) == [f"{ARN}:endpoint/b"]
+
+
 def test_a_rollback_is_heard_with_its_reason(to_a_queue: EventsToAQueue) -> None:
     to_a_queue.listen()
     plane = to_a_queue.plane
