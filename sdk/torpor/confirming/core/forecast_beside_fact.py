@@ -138,7 +138,7 @@ class ForecastBesideFact:
         """Each figure beside the other, with the aim of the simulator."""
         here, there = self.forecast, self.live
         return (
-            self._share("hit ratio", here.hit_ratio, there.hit_ratio, 1.0),
+            self._share("hit ratio", here.hit_ratio, there.hit_ratio, 1.0, timed=self._loads_agree),
             self._part("loads", here.loads, there.loads, 2.0),
             self._part("evictions", here.evictions, there.evictions, 2.0),
             self._part("wakes", here.wakes, there.wakes, 2.0),
@@ -149,6 +149,13 @@ class ForecastBesideFact:
             self._part("failed", here.failed, there.failed, 0.0),
             self._part("usd", here.usd, there.usd, 2.0),
         )
+
+    @property
+    def _loads_agree(self) -> bool:
+        """Whether there were as many loads. Then hits differ only by requests that waited for the load of another one,
+        and the slower a machine loads, the more these are."""
+        loads = self._part("loads", self.forecast.loads, self.live.loads, 2.0)
+        return loads.agrees is True
 
     def _share(
         self, figure: str, forecast: float, live: float, aim_points: float, timed: bool = False

@@ -64,8 +64,14 @@ def test_each_figure_is_held_against_the_aim_of_the_simulator() -> None:
 
 
 def test_times_on_a_busy_machine_are_not_judged_and_counts_are() -> None:
-    rows = {one.figure: one for one in compared(strain=BUSY, hits=800, p99_s=9.0).figures}
+    rows = {one.figure: one for one in compared(strain=BUSY, hits=800, loads=200, p99_s=9.0).figures}
     assert (rows["p99_s"].agrees, rows["late"].agrees, rows["hit ratio"].agrees) == (None, None, False)
+
+
+def test_requests_that_waited_for_one_slow_load_are_no_misses_of_the_forecast() -> None:
+    slow = compared(strain=BUSY, hits=800)
+    idle = compared(hits=800)
+    assert [one.agrees for one in (*slow.figures, *idle.figures) if one.figure == "hit ratio"] == [None, False]
 
 
 def test_a_figure_that_is_not_known_is_not_judged() -> None:
