@@ -22,6 +22,7 @@ def predict_fn(rows, model):
     until_s = time.thread_time() + {work_s}
     while time.thread_time() < until_s:
         pass
+    time.sleep({delay_s})
     return rows
 
 def output_fn(rows, accept):
@@ -47,10 +48,10 @@ def pickles(folder: Path, names: list[str], sizes_mib: tuple[float, ...]) -> Non
         (folder / name).write_bytes(packed({"model.joblib": file.getvalue()}))
 
 
-def scripts(folder: Path, names: list[str], work_s: float, ballast_mib: float = 1.0) -> None:
-    """Scripts whose predictions take this much processor time."""
+def scripts(folder: Path, names: list[str], work_s: float = 0.0, delay_s: float = 0.0) -> None:
+    """Scripts whose predictions take this much processor time, and then wait, as for another server."""
     folder.mkdir(parents=True)
-    script = SCRIPT.format(work_s=work_s, ballast=int(ballast_mib * MIB))
+    script = SCRIPT.format(work_s=work_s, delay_s=delay_s, ballast=MIB)
     for name in names:
         (folder / name).write_bytes(packed({"code/inference.py": script.encode(), "name.txt": name.encode()}))
 

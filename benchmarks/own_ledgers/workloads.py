@@ -20,7 +20,7 @@ def native(stage: WorkloadStage) -> WorkloadPlayed:
 
 def of_scripts(stage: WorkloadStage) -> WorkloadPlayed:
     """Scripts that compute for longer than calls are apart, at times."""
-    scripts(stage.folder / "models", list(names(6)), work_s=0.06)
+    scripts(stage.folder / "models", list(names(6)), work_s=0.02)
     plan = EndpointPlan(NAME, stage.models(stage.folder / "models"))
     return stage.played(stage.deployed(plan), zipf_calls(6, 150, 6.0, seed=2), SLO_S, 60.0)
 
@@ -29,11 +29,11 @@ def serverless(stage: WorkloadStage) -> WorkloadPlayed:
     """A serverless variant that falls asleep between bursts."""
     pickles(stage.folder / "models", list(names(10)), (2.0,))
     settings = {"TORPOR_IDLE_SECONDS": f"{IDLE_S:g}"}
-    size = {"MemorySizeInMB": 2048, "MaxConcurrency": 5}
+    size = {"MemorySizeInMB": 2048, "MaxConcurrency": 20}
     endpoint = stage.deployed(EndpointPlan(NAME, stage.models(stage.folder / "models"), settings, serverless=size))
     stage.asleep(endpoint, IDLE_S)
     trace = zipf_calls(10, 160, 8.0, seed=3, burst=20, nap_s=NAP_S)
-    scaled = {"instances_min": 0, "instances_max": 5, "idle_s": IDLE_S}
+    scaled = {"instances_min": 0, "instances_max": 20, "idle_s": IDLE_S}
     return stage.played(endpoint, trace, SLO_S, IDLE_S + 60.0, **scaled)
 
 
@@ -54,7 +54,7 @@ def sleeping(stage: WorkloadStage) -> WorkloadPlayed:
 
 def scaling(stage: WorkloadStage) -> WorkloadPlayed:
     """One instance becomes three while more requests are in flight than it is meant to have."""
-    scripts(stage.folder / "models", list(names(9)), work_s=0.05)
+    scripts(stage.folder / "models", list(names(9)), delay_s=0.3)
     settings = {"TORPOR_CONCURRENCY": "2", "TORPOR_IDLE_SECONDS": f"{IDLE_S:g}"}
     endpoint = stage.deployed(
         EndpointPlan(NAME, stage.models(stage.folder / "models"), settings, instances_min=1, instances_max=3)

@@ -2,8 +2,8 @@
 
 The price of an always-on variant is known before it is simulated. So these are tried first, from the cheapest up, until
 one meets the goal. The price of a variant that sleeps or scales depends on its traffic. So it is simulated for the
-instances that meet the goal when always on, and for dearer ones: up to twice the price, and no more instances.
-Hopeless simulations are stopped early. Of a long trace, the busiest stretch is simulated before the rest.
+instances that meet the goal when always on, and for dearer ones: up to twice the price, and no more instances; with
+each policy, if models are evicted. Hopeless simulations are stopped early. Of a long trace, the busiest stretch is simulated before the rest.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -90,9 +90,8 @@ class Search:
         always = self._always_on()
         found = [] if always is None else [always]
         for served in [] if always is None else self._to_be_scaled(always):
-            for scenarios in self.space.scaled(served):
-                serving = (one for one in map(self._try, scenarios) if one.meets)
-                found.extend(one for one in [next(serving, None)] if one is not None)
+            for scenarios in filter(None, self.space.scaled(served)):
+                found.extend(self._serving(scenarios))
         return sorted(found, key=lambda one: round(self._usd(one), 2))
 
     def as_cheap(self, best: PlanCandidate) -> list[PlanCandidate]:
@@ -158,6 +157,25 @@ class Search:
                 if not candidate.simulated:
                     break
         return None
+
+    def _serving(self, scenarios: Sequence[Scenario]) -> Iterator[PlanCandidate]:
+        """Of these, which go from cheap to dear, the first that meets the goal with each policy. A policy changes what a
+        variant costs that sleeps or scales, since loads keep instances awake. Where no model is evicted, one policy is
+        enough; where one meets the goal, the dearer scenarios are not tried with another."""
+        first = scenarios[0].policy
+        for policy in (first, *(one for one in self.space.policies if one != first)):
+            evicted = False
+            for number, scenario in enumerate(scenarios, 1):
+                candidate = self._try(scenario.altered(policy=policy))
+                evicted = evicted or candidate.result is None or bool(candidate.result.evictions)
+                if candidate.meets:
+                    yield candidate
+                    scenarios = scenarios[:number]
+                    break
+                if not candidate.simulated:
+                    break
+            if not evicted:
+                return
 
     def _to_be_scaled(self, always: PlanCandidate) -> Iterator[Scenario]:
         """The always-on scenario that meets the goal, and dearer ones with no more instances."""

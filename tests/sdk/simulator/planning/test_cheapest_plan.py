@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from botocore.session import get_session
 from botocore.validate import ParamValidator
@@ -78,6 +79,33 @@ def test_no_cheaper_variant_that_is_always_on_meets_the_goal(
     found = search(what, goal).found()
     assert next((one.scenario for one in found if one.scenario.scaled is None), None) == serving
     assert all(one.result is not None and goal.met(one.result) for one in found)
+
+
+@pytest.mark.parametrize("seed", [5, 18, 21])
+def test_no_cheaper_variant_that_sleeps_meets_the_goal(seed: int) -> None:
+    """Each one simulated to its end. With another policy than the always-on one's, two of them cost a cent less: loads
+    keep an instance awake."""
+    rng = np.random.default_rng(seed)
+    models, calls, gap_s = int(rng.integers(3, 14)), int(rng.integers(30, 120)), float(rng.choice([20, 60, 200, 500]))
+    times_s, weights = np.cumsum(rng.exponential(gap_s, calls)), 1 / np.arange(1, models + 1) ** 0.9
+    called = rng.choice(models, calls, p=weights / weights.sum())
+    trace = recorded((at_s, f"m{number}") for at_s, number in zip(times_s.tolist(), called.tolist(), strict=True))
+    what = load(trace, drawn(sorted(set(trace.names)), seed, BIG))
+    goal = Goal(float(rng.choice([0.3, 0.8, 2.0, 4.0])), float(rng.choice([0.5, 0.7, 0.9])))
+    space = replace(TINY, policies=("LRU", "GDSF", "SIEVE"), idle_s=(60.0, 300.0), keep_alives=("fixed",))
+    every = [
+        one
+        for always in space.always_on(PRICES)
+        for policy in space.policies
+        for ways in ([[always]], space.scaled(always))
+        for scenarios in ways
+        for one in (scenario.altered(policy=policy) for scenario in scenarios)
+    ]
+    results = [run(what, one) for one in every]
+    usd = [round(one.usd_per_month(PRICES) or 0.0, 2) for one in results if goal.met(one)]
+    looked = search(what, goal, space)
+    found = [round(one.result.usd_per_month(PRICES) or 0.0, 2) for one in looked.found() if one.result is not None]
+    assert min(found, default=None) == min(usd, default=None)
 
 
 def test_a_policy_is_found_where_lru_loses_every_call() -> None:
