@@ -3,7 +3,8 @@
 The price of an always-on variant is known before it is simulated. So these are tried first, from the cheapest up, until
 one meets the goal. The price of a variant that sleeps or scales depends on its traffic. So it is simulated for the
 instances that meet the goal when always on, and for dearer ones: up to twice the price, and no more instances; with
-each policy, if models are evicted. Hopeless simulations are stopped early. Of a long trace, the busiest stretch is simulated before the rest.
+each policy, if models are evicted. Hopeless simulations are stopped early. Of a long trace, the busiest stretch is
+simulated before the rest.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -159,9 +160,9 @@ class Search:
         return None
 
     def _serving(self, scenarios: Sequence[Scenario]) -> Iterator[PlanCandidate]:
-        """Of these, which go from cheap to dear, the first that meets the goal with each policy. A policy changes what a
-        variant costs that sleeps or scales, since loads keep instances awake. Where no model is evicted, one policy is
-        enough; where one meets the goal, the dearer scenarios are not tried with another."""
+        """Of these, which go from cheap to dear, the first that meets the goal with each policy. A policy changes what
+        a variant costs that sleeps or scales, since loads keep instances awake. Where no model is evicted, one policy
+        is enough; where one meets the goal, the dearer scenarios are not tried with another."""
         first = scenarios[0].policy
         for policy in (first, *(one for one in self.space.policies if one != first)):
             evicted = False
