@@ -50,7 +50,7 @@ HANDLERS = (
 )
 SERVING = ("sagemaker_sklearn_container.serving:main", "sagemaker_xgboost_container.serving:main")
 STORES = ("/", "/opt/ml/model", "/opt/ml/models")
-WORKERS = "TORPOR_VCPU, and more instances"
+WORKERS = "SAGEMAKER_MODEL_SERVER_WORKERS for a user script; else TORPOR_VCPU, and more instances"
 TIMEOUT = "TORPOR_INVOCATION_TIMEOUT_SECONDS"
 BODY = "TORPOR_BODY_MAX_BYTES"
 NO_JAVA = "nothing: there is no Java here"
@@ -72,7 +72,7 @@ VARIABLES: Final[tuple[ImageVariable, ...]] = (
     ImageVariable("AWS_DEFAULT_REGION", "AWS's SDKs", Effect.SET, "the region"),
     ImageVariable("SM_MODEL_DIR", BOTH, Effect.NONE, "the model's folder", "scripts see the right one unless it is given"),
     ImageVariable("SAGEMAKER_CONTAINER_LOG_LEVEL", ALL, Effect.NONE, "how much is logged", "logging in the script", ("20",)),
-    ImageVariable("SAGEMAKER_MODEL_SERVER_WORKERS", ALL, Effect.NONE, "worker processes for each model", WORKERS),
+    ImageVariable("SAGEMAKER_MODEL_SERVER_WORKERS", ALL, Effect.ACTED_ON, "worker processes of each user script"),
     ImageVariable("SAGEMAKER_MODEL_SERVER_TIMEOUT", ALL, Effect.NONE, "how long a prediction may take", TIMEOUT),
     ImageVariable("SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS", TOOLKIT, Effect.NONE, "how long a prediction may take", TIMEOUT),
     ImageVariable("SAGEMAKER_MODEL_SERVER_VMARGS", TOOLKIT, Effect.NONE, "arguments of the Java machine", NO_JAVA),

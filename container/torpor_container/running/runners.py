@@ -18,6 +18,7 @@ from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.process_tree import descendants
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.predicting import HeldTurn, Outcome, Predictors
+from torpor_container.running.script_workers import ScriptWorkers
 from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.wire import WaitStep
 
@@ -262,26 +263,25 @@ class Scripted:
     needs_folder = True
 
     def __init__(
-        self, workers: Sequence[ScriptProcess], closed: Callable[[], Awaitable[None]], predictors: Predictors
+        self, processes: Sequence[ScriptProcess], closed: Callable[[], Awaitable[None]], predictors: Predictors
     ) -> None:
-        """Each of `workers` answers one request at a time, at the turns that `predictors` gives. `closed` ends them and
-        removes what they leave behind."""
-        self.workers = len(workers)
-        self._workers = workers
+        """Each of `processes` answers one request at a time, at the turns that `predictors` gives. `closed` ends them
+        and removes what they leave behind."""
+        self.workers = len(processes)
+        self._workers = ScriptWorkers(processes)
         self._closed = closed
         self._predictors = predictors
-        self._queue = ModelQueue(workers=len(workers))
-        self._free = list(workers)
+        self._queue = ModelQueue(workers=len(processes))
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """The timeout begins with the request's turn: the script is not at fault for the wait before it."""
         laps = timing.laps()
         try:
-            async with asyncio.timeout(timeout_s) as patience, self._worker() as (worker, turn):
+            async with asyncio.timeout(timeout_s) as patience, self._turn(invocation) as (number, turn):
                 laps(WaitStep.QUEUE)
                 patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
-                reply = await worker.invoke(invocation)
-                turn.effort = reply.effort
+                reply = await self._workers.processes[number].invoke(invocation)
+                self._answered(number, turn, reply)
         except TimeoutError:
             raise TimedOut(timeout_s) from None
         finally:
@@ -296,14 +296,16 @@ class Scripted:
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(timeout_s):
-                    worker, turn = await stack.enter_async_context(self._worker())
+                    number, turn = await stack.enter_async_context(self._turn(invocation))
                 laps(WaitStep.QUEUE)
-                reply = await stack.enter_async_context(worker.stream(invocation, timeout_s))
+                streamed = self._workers.processes[number].stream(invocation, timeout_s)
+                reply = await stack.enter_async_context(streamed)
             except TimeoutError:
                 raise TimedOut(timeout_s) from None
             finally:
                 laps(WaitStep.PREDICT)
-            timing.effort = turn.effort = reply.head.effort
+            self._answered(number, turn, reply.head)
+            timing.effort = reply.head.effort
             yield reply
 
     async def close(self) -> None:
@@ -311,18 +313,23 @@ class Scripted:
 
     @property
     def alive(self) -> bool:
-        return all(worker.alive for worker in self._workers)
+        return all(process.alive for process in self._workers.processes)
 
     def processes(self) -> list[int]:
         """Those of the script, and all that they started."""
-        return [pid for worker in self._workers for pid in (worker.pid, *descendants(worker.pid))]
+        return [pid for worker in self._workers.processes for pid in (worker.pid, *descendants(worker.pid))]
 
     @asynccontextmanager
-    async def _worker(self) -> AsyncIterator[tuple[ScriptProcess, HeldTurn]]:
-        """A free worker, once it is the request's turn."""
+    async def _turn(self, invocation: Invocation) -> AsyncIterator[tuple[int, HeldTurn]]:
+        """The number of the worker that answers the request, once it is the request's turn."""
         async with self._predictors.turn(self._queue) as turn:
-            worker = self._free.pop()
+            number = self._workers.take(invocation)
             try:
-                yield worker, turn
+                yield number, turn
             finally:
-                self._free.append(worker)
+                self._workers.give_back(number)
+
+    def _answered(self, number: int, turn: HeldTurn, reply: Reply) -> None:
+        turn.effort = reply.effort
+        if reply.more:
+            self._workers.answered(number, reply)

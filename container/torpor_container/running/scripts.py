@@ -1,10 +1,14 @@
-"""Starts user scripts, each in a process of its own forked from a zygote."""
+"""Starts user scripts, each in processes of its own forked from a zygote."""
 
+import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import LoadFailed
@@ -28,6 +32,14 @@ from torpor_container.typed_json import written
 START = "torpor_container.formats.script.child_main:start"
 WATCH = "torpor_container.isolation.script_watch:start"
 OUTPUT = (1, 2)
+
+
+class StartedWorker(NamedTuple):
+    """A process of a script that has loaded, what that took, and how it is ended."""
+
+    process: ScriptProcess
+    effort: Effort
+    close: Callable[[], Awaitable[None]]
 
 
 class Scripts:
@@ -59,12 +71,26 @@ class Scripts:
     async def start(
         self, directory: Path, script: Path, compiled: Path | None = None, predictors: Predictors | None = None
     ) -> tuple[Scripted, Effort]:
-        """Run the script and wait until it has loaded. Its runner and effort. `compiled` is where its modules are
-        compiled for its next start; `predictors` gives its turns, which it need not share with others if that is None.
-        Raises LoadFailed, LoadOutOfMemory."""
+        """Run the script's workers side by side, and wait until all have loaded. Its runner, and the effort of the one
+        that worked longest. `compiled` is where its modules are compiled for its next start; `predictors` gives its
+        turns, which it need not share with others if that is None. Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
+        count = self._settings.script_workers
+        starts = [asyncio.create_task(self._start_worker(directory, script, packages, compiled)) for _ in range(count)]
+        async with AsyncExitStack() as unless_all:
+            unless_all.push_async_callback(_abandon, starts)
+            workers = await asyncio.gather(*starts)
+            unless_all.pop_all()
+        effort = max((worker.effort for worker in workers), key=attrgetter("work_s"))
+        closed = partial(_close_all, workers)
+        runner = Scripted([worker.process for worker in workers], closed, predictors or _alone())
+        return runner, effort._replace(wall_s=CLOCKS.wall() - began_s)
+
+    async def _start_worker(
+        self, directory: Path, script: Path, packages: Path | None, compiled: Path | None
+    ) -> "StartedWorker":
         async with AsyncExitStack() as unfinished:
             scratch = self._boxes.make_scratch() if self._boxes is not None else None
             if scratch is not None:
@@ -75,10 +101,7 @@ class Scripts:
                 effort = await process.loaded(self._settings.load_timeout_s)
             except TimeoutError:
                 raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
-            closing = unfinished.pop_all()
-        return Scripted([process], closing.aclose, predictors or _alone()), effort._replace(
-            wall_s=CLOCKS.wall() - began_s
-        )
+            return StartedWorker(process, effort, unfinished.pop_all().aclose)
 
     async def _start_process(
         self, directory: Path, script: Path, packages: Path | None, scratch: Path | None, compiled: Path | None
@@ -120,6 +143,21 @@ class Scripts:
             return await self._zygote.fork(job, [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
             raise LoadFailed(f"no process could be started for the script: {error}") from error
+
+
+async def _abandon(starts: "Sequence[asyncio.Task[StartedWorker]]") -> None:
+    for start in starts:
+        start.cancel()
+    ends = await asyncio.gather(*starts, return_exceptions=True)
+    await _close_all([end for end in ends if isinstance(end, StartedWorker)])
+
+
+async def _close_all(workers: Sequence[StartedWorker]) -> None:
+    """End all side by side, since one that does not end takes a second or two."""
+    ended = await asyncio.gather(*(worker.close() for worker in workers), return_exceptions=True)
+    for failure in ended:
+        if isinstance(failure, BaseException):
+            raise failure
 
 
 def _alone() -> Predictors:

@@ -31,7 +31,7 @@ def test_a_variable_that_would_change_answers_is_refused_unless_it_names_the_def
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("SAGEMAKER_MODEL_SERVER_WORKERS", "4", "=4 has no effect: .* Use instead: TORPOR_VCPU"),
+        ("SAGEMAKER_NUM_MODEL_WORKERS", "4", "=4 has no effect: .* Use instead: SAGEMAKER_MODEL_SERVER_WORKERS"),
         ("MMS_DEFAULT_RESPONSE_TIMEOUT", "900", "Use instead: TORPOR_INVOCATION_TIMEOUT_SECONDS"),
         ("SAGEMAKER_PROGRAMM", "serve.py", "no image .* Did you mean SAGEMAKER_PROGRAM"),
         ("TS_MAX_RESPONSE_SIZE", "1", "no image that Torpor replaces reads it"),
@@ -47,7 +47,7 @@ def test_a_variable_without_effect_is_named_once(name: str, value: str, says: st
 
 def test_variables_with_an_effect_or_with_the_default_value_are_not_logged() -> None:
     given = {row.name: "x" for row in VARIABLES if row.effect in (Effect.ACTED_ON, Effect.SET)}
-    assert notes({**given, "SAGEMAKER_CONTAINER_LOG_LEVEL": "20", "SAGEMAKER_MODEL_SERVER_WORKERS": ""}) == []
+    assert notes({**given, "SAGEMAKER_CONTAINER_LOG_LEVEL": "20", "MMS_DEFAULT_WORKERS_PER_MODEL": ""}) == []
 
 
 def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_meant() -> None:
@@ -56,5 +56,5 @@ def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_me
 
 
 def test_an_instance_logs_the_variables_without_effect(caplog: pytest.LogCaptureFixture) -> None:
-    InstanceProcess(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
-    assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text
+    InstanceProcess(Settings.read({}), environment={"SAGEMAKER_NUM_MODEL_WORKERS": "4"})
+    assert "SAGEMAKER_NUM_MODEL_WORKERS=4 has no effect" in caplog.text

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.container.helpers.script_processes import write_script
 from tests.helpers.processes import gone
+from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.aws_variables import VARIABLES
@@ -19,9 +21,12 @@ from torpor_container.isolation.box import TEMPORARY
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import Threads
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import Scripted
+from torpor_container.running.script_workers import SESSION
 from torpor_container.running.scripts import Scripts, without_credentials
 from torpor_container.settings import Settings
 from torpor_container.wire import WaitStep
@@ -177,3 +182,73 @@ def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
 def test_a_script_without_a_network_has_no_credentials_either() -> None:
     given = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://here", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "t", "MINE": "1"}
     assert without_credentials(given) == {"MINE": "1"}
+
+
+# -- several workers ---------------------------------------------------------------------------------------------------
+COUNTS_SESSIONS = """
+import json, os, socket
+
+state = {}
+
+def model_fn(model_dir):
+    if os.path.exists("second-fails"):
+        return socket.create_server(("127.0.0.1", int(open("second-fails").read())))  # its files are its own
+    return None
+
+def transform_fn(model, body, content_type, accept, context):
+    session = context.get_request_header(0, "X-Amzn-SageMaker-Session-Id")
+    if session == "NEW_SESSION":
+        session = f"s{os.getpid()}"
+        context.set_response_header(0, "X-Amzn-SageMaker-New-Session-Id", f"{session}; Expires=2030-01-01T00:00:00Z")
+    state[session] = state.get(session, 0) + 1
+    return json.dumps([os.getpid(), state[session]]), "application/json"
+"""
+
+
+@asynccontextmanager
+async def with_workers(parent: ZygoteClient, folder: Path, count: int) -> AsyncIterator[Scripted]:
+    settings = Settings.read({"SAGEMAKER_MODEL_SERVER_WORKERS": str(count)})
+    access = ZygoteAccess(str(parent.path))
+    scripts = Scripts(settings, MemoryBudget(settings.memory_bytes), Conventions(), access, {})
+    predictors = Predictors(Threads(4, "test"), Turns(Sharing(parallel=4)), monotonic)
+    script, _ = await scripts.start(folder, write_script(folder, COUNTS_SESSIONS), None, predictors)
+    try:
+        yield script
+    finally:
+        await script.close()
+
+
+async def answer_of(script: Scripted, session: str = "") -> tuple[int, int]:
+    invocation = Invocation(b"")
+    if session:
+        invocation.headers = [(SESSION, session.encode())]
+    pid, count = json.loads((await script.invoke(invocation, 30.0, Timing(monotonic))).body)
+    return pid, count
+
+
+def test_the_workers_of_a_script_answer_side_by_side_and_one_keeps_its_sessions(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with with_workers(zygote, tmp_path, 3) as script:
+            assert script.workers == len({process.pid for process in script._workers.processes}) == 3
+            pids = {pid for pid, _ in await asyncio.gather(*(answer_of(script) for _ in range(3)))}
+            assert len(pids) == 3
+            pid, _ = await answer_of(script, "NEW_SESSION")
+            again = await asyncio.gather(*(answer_of(script, f"s{pid}") for _ in range(4)))
+            assert again == [(pid, count) for count in (2, 3, 4, 5)]
+        assert not [pid for pid in pids if not gone(pid)]
+
+    asyncio.run(story())
+
+
+def test_a_script_of_which_one_worker_does_not_load_fails_and_leaves_none(tmp_path: Path, zygote: ZygoteClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        (tmp_path / "second-fails").write_text(str(free.getsockname()[1]))
+
+    async def story() -> None:
+        with pytest.raises(LoadFailed, match="Address already in use"):
+            async with with_workers(zygote, tmp_path, 2):
+                pass
+
+    asyncio.run(story())
