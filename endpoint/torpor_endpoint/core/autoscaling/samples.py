@@ -116,7 +116,9 @@ class Samples:
     def noted(self, reading: LoadReading, period_s: float, measure: Measure) -> "Samples":
         """The samples with one more reading.
 
-        A period ends at the first reading after a multiple of `period_s`. One reading ends at most one period.
+        A period ends at the first reading after a multiple of `period_s`. One reading ends at most one period. One
+        without capacity and without a value ends what was measured before it: the calls of another day must not
+        remove what has just been started.
         """
         if not self.readings or reading.at_s <= self.readings[0].at_s:  # the first one, or the clock was set back
             return Samples((reading,), tuple(point for point in self.points if point.at_s < reading.at_s))
@@ -124,7 +126,8 @@ class Samples:
         if reading.at_s // period_s == self.readings[0].at_s // period_s:
             return Samples(row, self.points)
         point = DataPoint(reading.at_s, measure(row), min(one.capacity for one in row))
-        return Samples((reading,), (*self.points, point)[-POINTS_MAX:])
+        earlier = () if point.capacity == 0 and point.value is None else self.points
+        return Samples((reading,), (*earlier, point)[-POINTS_MAX:])
 
     def until(self, at_s: float) -> tuple[DataPoint, ...]:
         """The data points up to this time."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from torpor_account.core.alarms import State
 from torpor_endpoint.core.autoscaling.samples import (
     POINTS_MAX,
     DataPoint,
@@ -17,6 +18,7 @@ from torpor_endpoint.core.autoscaling.samples import (
     of_copies,
     provisioned_utilization,
 )
+from torpor_endpoint.core.autoscaling.tracking import Tracking, state
 
 
 def seen(at_s: float, invocations: int = 0, ready: int = 1, in_flight: int = 0, provisioned: int = 0) -> LoadReading:
@@ -84,6 +86,16 @@ def test_an_inference_component_has_a_value_only_while_it_has_copies_or_callers(
     assert measure([seen(0.0, ready=1), seen(10.0, ready=0)]) is None
     assert measure([seen(0.0, ready=0), seen(10.0, ready=0, in_flight=3)]) == 3.0
     assert measure([seen(0.0, ready=0), seen(10.0, ready=1)]) == 0.0
+
+
+def test_a_period_without_copies_ends_what_was_measured_before_it() -> None:
+    """Else a copy that has just been started ends at once, by the idle quarter of an hour before it was wanted."""
+    samples = Samples()
+    for turn in range(100):
+        ready = 0 if 20 <= turn < 60 else 1
+        samples = samples.noted(seen(10.0 * turn, ready=ready), 10.0, of_copies(concurrent_requests_per_instance))
+    assert [(point.value, point.capacity) for point in samples.points] == [(None, 0), (0.0, 0), *[(0.0, 1)] * 39]
+    assert state(Tracking(3.0, points_in=90).low, samples.points) is State.OK
 
 
 @pytest.mark.parametrize(
