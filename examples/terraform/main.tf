@@ -37,6 +37,12 @@ variable "instances" {
   default     = 1
 }
 
+variable "bake_s" {
+  description = "How long an update of that endpoint is watched, in seconds, before it gets all requests."
+  type        = number
+  default     = 60
+}
+
 resource "aws_s3_bucket" "models" {
   bucket        = "terraform-models"
   force_destroy = true
@@ -110,10 +116,45 @@ resource "aws_sagemaker_endpoint" "serverless" {
   endpoint_config_name = aws_sagemaker_endpoint_configuration.serverless.name
 }
 
+resource "aws_cloudwatch_metric_alarm" "errors" {
+  alarm_name          = "terraform-instances-errors"
+  namespace           = "AWS/SageMaker"
+  metric_name         = "Invocation5XXErrors"
+  dimensions          = { EndpointName = "terraform-instances", VariantName = "AllTraffic" }
+  statistic           = "Sum"
+  period              = 60
+  evaluation_periods  = 1
+  threshold           = 0
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+}
+
+# An update gives half of the requests to the new instances first. If the alarm goes off meanwhile, the old ones get all
+# again, and the next plan proposes the update anew. `terraform apply` fails where it sees the endpoint go back.
 resource "aws_sagemaker_endpoint" "instances" {
   name                 = "terraform-instances"
   endpoint_config_name = aws_sagemaker_endpoint_configuration.instances.name
   tags                 = { Purpose = "example" }
+
+  deployment_config {
+    blue_green_update_policy {
+      traffic_routing_configuration {
+        type                     = "CANARY"
+        wait_interval_in_seconds = var.bake_s
+
+        canary_size {
+          type  = "CAPACITY_PERCENT"
+          value = 50
+        }
+      }
+
+      maximum_execution_timeout_in_seconds = 1800
+    }
+
+    auto_rollback_configuration {
+      alarms { alarm_name = aws_cloudwatch_metric_alarm.errors.alarm_name }
+    }
+  }
 }
 
 resource "aws_appautoscaling_target" "instances" {

@@ -1,4 +1,5 @@
-"""Terraform with the AWS provider: the configuration in `examples/terraform`, applied, changed and destroyed.
+"""Terraform with the AWS provider: the configuration in `examples/terraform`, applied, changed and destroyed; and
+endpoints that are updated step by step, by `terraform/rollouts.tf`.
 
 Terraform itself and its provider (some 600 MB) must be there: TF_CLI_CONFIG_FILE may name a mirror that has it.
 """
@@ -6,6 +7,7 @@ Terraform itself and its provider (some 600 MB) must be there: TF_CLI_CONFIG_FIL
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,29 +19,32 @@ from tests.endpoint.helpers.model_artifacts import ROW, booster, packed
 
 pytestmark = only_if_asked("terraform", "make clients-terraform")
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "terraform"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "terraform" / "main.tf"
+ROLLOUTS = Path(__file__).parent / "terraform" / "rollouts.tf"
 NOTHING_TO_DO, SOMETHING_TO_DO = 0, 2
 """`plan -detailed-exitcode`."""
 
 Terraform = Callable[..., int]
 
 
-@pytest.fixture
-def terraform(live: LiveEndpoint, tmp_path: Path) -> Iterator[Terraform]:
-    """Run one command in a copy of the example; answer its exit code."""
-    shutil.copy(EXAMPLE / "main.tf", tmp_path)
-    artifact = tmp_path / "house.tar.gz"
+@contextmanager
+def terraform(live: LiveEndpoint, configuration: Path, folder: Path, **given: object) -> Iterator[Terraform]:
+    """Run one command in a copy of the configuration, with these variables and its own; answer its exit code."""
+    shutil.copy(configuration, folder)
+    artifact = folder / "house.tar.gz"
     artifact.write_bytes(packed({"model.json": booster()}))
 
-    def run(command: str, **given: object) -> int:
-        named = {"artifact": artifact, **given} if command != "init" else {}
+    def run(command: str, **more: object) -> int:
+        named = {"artifact": artifact, **given, **more} if command != "init" else {}
         values = [f"-var={name}={value}" for name, value in named.items()]
         words = ["terraform", *command.split(), "-no-color", "-input=false", *values]
-        return subprocess.run(words, cwd=tmp_path, env=variables(live), timeout=300, check=False).returncode
+        return subprocess.run(words, cwd=folder, env=variables(live), timeout=300, check=False).returncode
 
     assert run("init") == 0
-    yield run
-    run("destroy -auto-approve")
+    try:
+        yield run
+    finally:
+        run("destroy -auto-approve")
 
 
 def answers(live: LiveEndpoint, endpoint: str) -> bool:
@@ -47,18 +52,53 @@ def answers(live: LiveEndpoint, endpoint: str) -> bool:
     return bool(answer["ResponseMetadata"]["HTTPStatusCode"] == 200)
 
 
-def test_apply_then_nothing_to_do_then_an_update_then_destroy(live: LiveEndpoint, terraform: Terraform) -> None:
-    assert terraform("apply -auto-approve") == 0
-    assert answers(live, "terraform-serverless")
-    assert answers(live, "terraform-instances")
-    assert terraform("plan -detailed-exitcode") == NOTHING_TO_DO
-    assert terraform("plan -detailed-exitcode", instances=2) == SOMETHING_TO_DO
-    assert terraform("apply -auto-approve", instances=2) == 0
-    assert terraform("plan -detailed-exitcode", instances=2) == NOTHING_TO_DO
-    (variant,) = live.sagemaker.describe_endpoint(EndpointName="terraform-instances")["ProductionVariants"]
-    assert variant["CurrentInstanceCount"] == 2
-    assert terraform("destroy -auto-approve", instances=2) == 0
+def test_apply_then_nothing_to_do_then_an_update_then_destroy(live: LiveEndpoint, tmp_path: Path) -> None:
+    with terraform(live, EXAMPLE, tmp_path, bake_s=1) as run:
+        assert run("apply -auto-approve") == 0
+        assert answers(live, "terraform-serverless")
+        assert answers(live, "terraform-instances")
+        assert run("plan -detailed-exitcode") == NOTHING_TO_DO
+        assert run("plan -detailed-exitcode", instances=2) == SOMETHING_TO_DO
+        assert run("apply -auto-approve", instances=2) == 0
+        assert run("plan -detailed-exitcode", instances=2) == NOTHING_TO_DO
+        shown = live.sagemaker.describe_endpoint(EndpointName="terraform-instances")
+        assert shown["ProductionVariants"][0]["CurrentInstanceCount"] == 2
+        assert policy(shown) == "CANARY"
+        assert run("destroy -auto-approve", instances=2) == 0
     for name in ("terraform-serverless", "terraform-instances"):
         with pytest.raises(ClientError, match="Could not find endpoint"):
             live.sagemaker.describe_endpoint(EndpointName=name)
     assert not (live.data_dir / "s3" / "terraform-models").exists()
+
+
+def test_updates_by_steps_and_by_batches_and_their_rollback(live: LiveEndpoint, tmp_path: Path) -> None:
+    with terraform(live, ROLLOUTS, tmp_path) as run:
+        assert run("apply -auto-approve") == 0
+        assert run("plan -detailed-exitcode") == NOTHING_TO_DO
+        assert run("apply -auto-approve", edition=2) == 0
+        assert run("plan -detailed-exitcode", edition=2) == NOTHING_TO_DO
+        second = {name: live.sagemaker.describe_endpoint(EndpointName=f"terraform-{name}") for name in POLICIES}
+        assert {name: policy(shown) for name, shown in second.items()} == POLICIES
+        for name in POLICIES:
+            live.cloudwatch.set_alarm_state(
+                AlarmName=f"terraform-{name}-errors", StateValue="ALARM", StateReason="to see what happens"
+            )
+        run("apply -auto-approve", edition=3)  # it fails if the provider looks while the endpoint is RollingBack
+        for name in POLICIES:
+            shown = live.settled(f"terraform-{name}")
+            assert shown["EndpointConfigName"] == second[name]["EndpointConfigName"]
+            assert f"terraform-{name}-errors" in shown["FailureReason"]
+        assert run("plan -detailed-exitcode", edition=3) == SOMETHING_TO_DO
+        assert run("destroy -auto-approve", edition=3) == 0
+
+
+POLICIES = {"linear": "LINEAR", "rolling": "RollingUpdatePolicy"}
+
+
+def policy(shown: dict[str, object]) -> str:
+    """How an endpoint was updated last: the type of its traffic routing, or the name of another policy."""
+    deployed = shown["LastDeploymentConfig"]
+    assert isinstance(deployed, dict)
+    if "BlueGreenUpdatePolicy" not in deployed:
+        return next(str(name) for name in deployed if str(name).endswith("Policy"))
+    return str(deployed["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"])
