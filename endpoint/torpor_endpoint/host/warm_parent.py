@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -70,10 +70,7 @@ class WarmParent:
 
         Raises OSError, ValueError.
         """
-        try:
-            child = await self._fork(job, descriptors, wanted)
-        except ConnectionError:  # the zygote was killed a moment ago, and another one takes its place
-            child = await self._fork(job, descriptors, wanted)
+        child = await self._forked(job, descriptors, wanted)
         if wanted.guessed and self._guesses:
             self._keep(self._find(WantedStep(Step.WHOLE, guessed=True)))
         return child
@@ -107,6 +104,14 @@ class WarmParent:
         self._whole_socket.close()
 
     # -- forks -----------------------------------------------------------------------------------------------------
+    async def _forked(self, job: Job, descriptors: Sequence[int], needs: WantedStep) -> Child:
+        """Fork, also where every zygote was killed a moment ago: each may be tried before its end is known here, and
+        then a new one."""
+        for _ in range(len(self._running) + 1):
+            with suppress(ConnectionError):
+                return await self._fork(job, descriptors, needs)
+        return await self._fork(job, descriptors, needs)
+
     async def _fork(self, job: Job, descriptors: Sequence[int], needs: WantedStep) -> Child:
         running = await self._find(needs)
         sockets = {"TORPOR_WARM_PARENT": running.zygote.path, "TORPOR_WHOLE_PARENT": self._whole_socket.path}

@@ -6,13 +6,15 @@ Their imports are played: those of a whole zygote last until the test opens its 
 import asyncio
 import os
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -115,6 +117,56 @@ def test_the_whole_zygote_starts_behind_a_guess_and_takes_over_once_it_is_needed
         retiring.cancel()
 
     run(tmp_path, story)
+
+
+class PlayedZygote(OwnedZygote):
+    """Forks until it was `killed`; then it resets connections, and nobody has been told of its end."""
+
+    def __init__(self, path: Path) -> None:
+        ZygoteClient.__init__(self, path)
+        self.killed = False
+        self.child: Any = object()
+
+    async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
+        if self.killed:
+            raise ConnectionResetError
+        return cast(Child, self.child)
+
+    @property
+    def running(self) -> bool:
+        return True
+
+    async def ready(self) -> None:
+        pass
+
+    async def ended(self) -> None:
+        await asyncio.Event().wait()
+
+    def kill(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_child_comes_though_every_zygote_was_killed_a_moment_ago(tmp_path: Path) -> None:
+    started: list[PlayedZygote] = []
+
+    async def start(path: Path, *, step: Step, listener: socket.socket | None) -> OwnedZygote:
+        started.append(PlayedZygote(path))
+        return started[-1]
+
+    async def story() -> None:
+        parent, job = WarmParent(tmp_path, start, guesses=False), Job("__main__:rest")
+        for step in Step:
+            await parent.fork(job, [], WantedStep(step))
+        for zygote in started:
+            zygote.killed = True
+        assert await parent.fork(job, [], WantedStep(Step.BARE)) is started[-1].child
+        assert len(started) == len(Step) + 1
+        await parent.close()
+
+    asyncio.run(story())
 
 
 def test_a_guess_that_nothing_comes_of_ends_while_instances_run(tmp_path: Path) -> None:
