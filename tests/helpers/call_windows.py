@@ -62,13 +62,22 @@ class CallWindows:
         finally:
             os.kill(self.pid, signal.SIGCONT)
 
-    def check(self, bound: Calls, requests: int, send: Callable[[], None], within_s: float = 0.0) -> None:
+    def check(
+        self,
+        bound: Calls,
+        requests: int,
+        send: Callable[[], None],
+        within_s: float = 0.0,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
         """Fails if no window has so few calls. One window is enough: chores of the process fall into some, and on a
         busy machine an answer comes in pieces. A call that each request makes more shows in all of them. Until
-        `within_s` is over, more windows are looked at: a model may get its faster form late."""
+        `within_s` is over, more windows are looked at: a model may get its faster form late. `rest` waits before each
+        window until the process has ended what earlier requests left behind them."""
         found: list[Calls] = []
         until_s = monotonic() + within_s
         while len(found) < WINDOWS or monotonic() < until_s:
+            rest()
             calls = self.of(requests, send)
             if calls.all <= bound.all and calls.python <= bound.python:
                 return
