@@ -240,6 +240,7 @@ class Parts:
         return replace(
             launching,
             lived=self._instance_changed,
+            set_up=self.ledger.set_up,
             farewell=self.collector.farewell,
             start_delay_s=start_delay_s,
             vacated=self.host.vacate,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from torpor.simulator.planning.plan_result import PlanResult
     from torpor.simulator.planning.plan_space import PlanSpace
     from torpor.simulator.scenario import BadScenario, Scenario
+    from torpor.simulator.serverless_terms import Serverless
     from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_result import SimulationResult
     from torpor.simulator.simulation_run import simulate
@@ -61,6 +62,7 @@ __all__ = [
     "PlanResult",
     "PlanSpace",
     "Scenario",
+    "Serverless",
     "ShadowVariant",
     "SimulationResult",
     "TorporError",
@@ -90,6 +92,7 @@ _HOMES = {
     "confirm": "torpor.confirming.plan_confirmation",
     "Confirmation": "torpor.confirming.plan_confirmation",
     "Scenario": "torpor.simulator.scenario",
+    "Serverless": "torpor.simulator.serverless_terms",
     "ShadowVariant": "torpor.simulator.shadow_variant",
     "Nightly": "torpor.simulator.nightly",
     "nightly": "torpor.simulator.nightly",

@@ -18,6 +18,7 @@ from torpor_account.storage.databases.database import Database, DatabasePart
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.ledger.reader import LedgerReader
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER, RETENTION, Retention
@@ -25,6 +26,7 @@ from torpor_endpoint.pages.ledger import Pages
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""
+ALWAYS_ON = Variant("v", "models", (Container("torpor", multi_model=True),), instance_type="ml.m5.large")
 FIRST_USE = wire.ColdLoad(bytes=2**20, victims=["old"], reason="first use", took_s=0.2, efforts={})
 
 

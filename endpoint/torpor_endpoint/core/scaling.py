@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from torpor_container.core.keepalive import KeepAlive
-from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.resource_records import Serverless, Variant
 from torpor_endpoint.core.traffic import Traffic
 
 GROW_S = 6.0
@@ -58,12 +58,18 @@ def size_range(variant: Variant, concurrency: int) -> InstanceRange | None:
     `concurrency` is the number of requests that an instance should have in flight, a setting of the variant.
     """
     if variant.serverless is not None:
-        provisioned = ceil(variant.serverless.provisioned_concurrency / concurrency)
-        return InstanceRange(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
+        return serverless_range(variant.serverless, concurrency)
     if variant.instances_min is None:
         return None
     floor = variant.instances_min
     return InstanceRange(floor, max(1, floor, variant.instances_max or variant.instance_count), concurrency)
+
+
+def serverless_range(serverless: Serverless, concurrency: int) -> InstanceRange:
+    """The range of a serverless variant: its provisioned concurrency stays awake, and its MaxConcurrency is the most
+    that is served at a time."""
+    floor = ceil(serverless.provisioned_concurrency / concurrency)
+    return InstanceRange(floor, max(1, ceil(serverless.max_concurrency / concurrency)), concurrency)
 
 
 def may_sleep(variant: Variant) -> bool:

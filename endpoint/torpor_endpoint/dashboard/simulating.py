@@ -15,8 +15,7 @@ from torpor_container.typed_json import read, written
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
-from torpor_endpoint.core.resource_records import Variant
-from torpor_endpoint.core.scaling import size_range
+from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.fleet.instance_pool import InstancePool
 
 LAST_S = 24 * 3600.0
@@ -88,19 +87,4 @@ class Simulating:
 def question_of(pool: InstancePool, ledger: Path) -> WhatIfQuestion:
     """The question about a variant as it is now."""
     variant = pool.variant
-    allowed = size_range(variant, pool.settings.concurrency)
-    return WhatIfQuestion(
-        ledger=str(ledger),
-        endpoint=pool.endpoint,
-        variant=variant.name,
-        last_s=LAST_S,
-        instances=max(1, variant.instance_count),
-        instances_min=None if allowed is None else allowed.floor,
-        instances_max=None if allowed is None else max(1, allowed.ceiling),
-        environment=_environment(variant),
-    )
-
-
-def _environment(variant: Variant) -> dict[str, str]:
-    """Of all containers together: CreateModel refuses containers that disagree on a setting of the variant."""
-    return {name: value for container in variant.containers for name, value in container.environment.items()}
+    return WhatIfQuestion(str(ledger), pool.endpoint, variant.name, LAST_S, setup_of(variant))

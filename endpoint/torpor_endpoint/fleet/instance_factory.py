@@ -40,6 +40,10 @@ def unnoticed() -> None:
     """Tell nobody: no router follows."""
 
 
+def without_setups(endpoint: str, variant: Variant) -> None:
+    """Tell nobody: no ledger is written."""
+
+
 def by_nobody_else(instance: str) -> bool:
     """There is no other router."""
     return False
@@ -60,7 +64,8 @@ class InstanceFactory:
     """Launches instances with `spec` on `host`, and records their lives.
 
     `clock` gives epoch seconds. Somebody may set the clock back: a recorded life still never ends before its start.
-    `lived` gets each life whenever it changes. `farewell` runs for each drained instance while it still answers.
+    `lived` gets each life whenever it changes, and `set_up` the endpoint's name and the variant of each instance that
+    begins or is updated. `farewell` runs for each drained instance while it still answers.
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
     instance. `updating` is called before an update changes what an endpoint's pools are, and `changed` when a pool has
@@ -74,6 +79,7 @@ class InstanceFactory:
     spec: Callable[[Variant, Slot], LaunchSpec]
     clock: Callable[[], float]
     lived: Callable[[InstanceLife], None] = without_ledger
+    set_up: Callable[[str, Variant], None] = without_setups
     farewell: Callable[[str, str, Incarnation], Awaitable[None]] = without_farewell
     start_delay_s: Callable[[Variant], float] = without_delay
     images: Images = field(default_factory=Images)
@@ -139,6 +145,7 @@ class InstanceFactory:
             reserved_accelerators=needs.accelerators if needs else 0.0,
         )
         self.lived(life)
+        self._set_up(slot.endpoint, variant)
         return life
 
     def ready(self, life: InstanceLife) -> InstanceLife:
@@ -149,6 +156,7 @@ class InstanceFactory:
 
     def updated(self, life: InstanceLife, variant: Variant) -> InstanceLife:
         """Record that an update made the instance's variant a shadow variant now, or made it none."""
+        self._set_up(life.endpoint, variant)
         if life.shadow == variant.shadow:
             return life
         changed = replace(life, shadow=variant.shadow, changed_s=max(life.started_s, self.clock()))
@@ -159,3 +167,7 @@ class InstanceFactory:
         """Record that the instance has stopped now, for the reason `why`."""
         stopped_s = max(life.started_s, life.ready_s or life.started_s, self.clock())
         self.lived(replace(life, why_stopped=why, stopped_s=stopped_s))
+
+    def _set_up(self, endpoint: str, variant: Variant) -> None:
+        if variant.containers and variant.copies is None:
+            self.set_up(endpoint, variant)

@@ -4,11 +4,13 @@ A fault of the ledger may lose rows. It never fails a request.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
 from torpor_account.storage.databases.database import Database
+from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger import (
     ERROR_FROM,
     MINUTE_S,
@@ -32,6 +34,8 @@ from torpor_endpoint.core.ledger_records import (
     MemoryReading,
     WarmRequests,
 )
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
@@ -39,6 +43,8 @@ PERIOD_S = 1.0
 PRUNING_S = 600.0
 COLD_PENDING_MAX = 10_000
 """The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
+SETUPS_REMEMBERED = 1_000
+"""The most variants whose setup is remembered, so that it is not written again at each wake."""
 SIZE_KEPT_S = 60.0
 """How long the size of an ended instance is remembered, for its last answers."""
 
@@ -65,6 +71,7 @@ class Ledger:
         self._pending = Batch()
         self._writer = BatchWriter(self.tables)
         self._lives: dict[str, InstanceLife] = {}
+        self._set_up: dict[tuple[str, str], Variant] = {}
         self._mismatch_logged = False
         self.had_routers = bool(self._writer.written)  # whether routers reported to an earlier life of the control
         self._writer.bury()
@@ -111,6 +118,15 @@ class Ledger:
     def served(self, endpoint: str, variant: str) -> None:
         """Note that the variant exists now, with instances or without."""
         self._pending.served[endpoint, variant] = self._clock()
+
+    def set_up(self, endpoint: str, variant: Variant) -> None:
+        """Note how the variant is set up now."""
+        one = endpoint, variant.name
+        if self._set_up.get(one) is not variant:
+            if len(self._set_up) >= SETUPS_REMEMBERED:
+                self._set_up.clear()
+            self._set_up[one] = variant
+            self._pending.setups[one] = self._clock(), json.dumps(written(setup_of(variant)), sort_keys=True)
 
     def met(self, router: str) -> None:
         """Note that there is this router: the next life of the control expects it."""
@@ -183,7 +199,7 @@ class Ledger:
         """Hand the pending rows to the writer, with a heartbeat. An endpoint at rest, with no rows, writes nothing."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
-        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served or batch.routers:
+        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served or batch.routers or batch.setups:
             self._pending = Batch()
             self._writer.add(batch, now_s)
 

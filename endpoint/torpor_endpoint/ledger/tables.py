@@ -116,6 +116,12 @@ _STEPS = (
     ALTER TABLE lives ADD COLUMN reserved_cores REAL NOT NULL DEFAULT 0;
     ALTER TABLE lives ADD COLUMN reserved_accelerators REAL NOT NULL DEFAULT 0;
     """,
+    """
+    CREATE TABLE setups (
+        endpoint TEXT NOT NULL, variant TEXT NOT NULL, since_s REAL NOT NULL, setup TEXT NOT NULL,
+        PRIMARY KEY (endpoint, variant)
+    ) WITHOUT ROWID;
+    """,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
@@ -150,6 +156,7 @@ class Batch:
     lives: dict[str, InstanceLife] = field(default_factory=dict)
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
     routers: dict[str, int] = field(default_factory=dict)  # the number of the last batch of each router
+    setups: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)  # since when, and how, as JSON
 
     @property
     def rows(self) -> int:
@@ -166,6 +173,7 @@ class Batch:
             self.spans[called] = self.spans[called] | span if called in self.spans else span
         self.lives |= later.lives
         self.served |= later.served
+        self.setups |= later.setups
         self.routers |= later.routers
 
 
@@ -200,6 +208,7 @@ class Tables:
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
+            self.database.write_many(_SETUP, (_row(*one, *setup) for one, setup in batch.setups.items()))
             batches = ((router, number, now_s) for router, number in batch.routers.items())
             self.database.write_many(_ROUTER_BATCH, batches)
             self.database.rows(_HEARTBEAT, now_s, batch.number)
@@ -224,6 +233,7 @@ class Tables:
                 self.database.rows(f"DELETE FROM {table} WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
+            self.database.rows(_SETUPS_OF_NOTHING)
             self.database.rows("DELETE FROM router_batches WHERE at_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)
 
@@ -293,6 +303,16 @@ _SERVED = (
     "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT (endpoint, variant) DO UPDATE SET "
     "until_s = greatest(served.until_s, excluded.until_s)"
 )
+_SETUP = _merged(
+    "setups",
+    ("endpoint", "variant"),
+    {
+        "since_s": "CASE WHEN setups.setup = excluded.setup THEN setups.since_s ELSE excluded.since_s END",
+        "setup": "excluded.setup",
+    },
+)
+_SETUPS_OF_NOTHING = """DELETE FROM setups WHERE NOT EXISTS (
+    SELECT 1 FROM served WHERE served.endpoint = setups.endpoint AND served.variant = setups.variant)"""
 _SERVED_KEPT = "UPDATE served SET since_s = greatest(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
 _PRUNED = (
     'INSERT INTO pruned VALUES (1, ?) ON CONFLICT ("only") DO UPDATE SET '

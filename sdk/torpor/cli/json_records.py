@@ -147,6 +147,8 @@ class SimulatedScenario(ScenarioFigures):
 
     late: float | None
     shadow: ScenarioFigures | None
+    on_aws: bool  # whether AWS has such an endpoint too
+    throttled: int  # of the failed requests: beyond a serverless variant's MaxConcurrency
     bill: tuple[BillLine, ...]
 
 

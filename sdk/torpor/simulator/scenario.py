@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import ValueRefused
-from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
-from torpor.simulator.costs.ways_to_serve import TERMS, Cost, CostTerms, HeldInstances
+from torpor.simulator.costs.costing import asleep, autoscaled, multi_model, serverless_variant
+from torpor.simulator.costs.ways_to_serve import NO_CALLS, TERMS, Calls, Cost, CostTerms, HeldInstances
 from torpor.simulator.engine.simulated_variant import Machine, Rests, VariantPlan
 from torpor.simulator.pipeline_containers import CONTAINERS, others_bytes, starts_s, wrong_containers
+from torpor.simulator.serverless_terms import SERVERLESS, title, vcpus
 from torpor.time_units import HOUR_S, MINUTE_S
 from torpor.value_rules import (
     AMOUNT,
@@ -30,8 +31,10 @@ from torpor.workloads.profile import ContainerProfile
 from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.settings import BY_FIELD, DEFAULTS
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB
-from torpor_endpoint.core.scaling import InstanceRange
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB, SERVERLESS_DISK_MIB
+from torpor_endpoint.core.resource_records import Serverless
+from torpor_endpoint.core.scaling import InstanceRange, serverless_range
+from torpor_endpoint.core.variant_setup import FORECAST_SETTINGS
 
 MIB = 1024 * 1024
 OWN_BYTES = 20 * MIB
@@ -40,14 +43,20 @@ hundred models were loaded and evicted, in 40, 64 and 512 MiB (`python -m benchm
 that shares the frameworks with its zygote. Live instances count this as used, so models cannot use it."""
 
 
-IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))
+IMPLIED = (
+    ("instance_type", "memory_mib"),
+    ("memory_bytes", "memory_mib"),
+    ("memory_mib", "memory_bytes"),
+    ("instances", "instances_min"),
+    ("instances", "instances_max"),
+    *((field, "serverless") for field in ("instance_type", "instances", "instances_min")),
+    *(("serverless", field) for field in ("memory_mib", "memory_bytes", "instances_min", "instances_max")),
+)
 """Pairs of fields: a change of the first clears the second, unless that is given too."""
 
-SETTINGS = ("policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency")
-"""The fields that SageMaker has no setting for: each is a setting of the same name, with its default."""
-
-ENVIRONMENT = {field: BY_FIELD[field].variable for field in SETTINGS}
-"""The variable that sets each of them."""
+ENVIRONMENT = {field: BY_FIELD[field].variable for field in FORECAST_SETTINGS}
+"""The fields that SageMaker has no setting for, and the variable that sets each of them: it has the field's name and
+default."""
 MEMORY = "TORPOR_MEMORY_MIB"
 """The variable that sets `memory_mib`."""
 
@@ -76,6 +85,8 @@ KINDS: Mapping[str, Kind] = {
     "beside_load_s": AMOUNT,
     "containers": CONTAINERS,
     "asynchronous": SWITCH,
+    "serverless": optional(SERVERLESS),
+    "multi_model": SWITCH,
 }
 """The rules for every field of a scenario."""
 
@@ -86,9 +97,12 @@ class BadScenario(ValueRefused):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A multi-model variant. With `instances_min` it scales between that and `instances_max`, also to zero, and begins
-    with the least; otherwise it always has `instances`. With `containers` each instance is a pipeline of them: models
-    have the room that the others leave, and it is ready when the slowest is. Times are in seconds. Raises BadScenario.
+    """A multi-model variant.
+
+    With `serverless` it has as many instances as its requests keep busy, and none while nobody calls. With
+    `instances_min` it scales between that and `instances_max`, also to zero, and begins with the least. Otherwise it
+    always has `instances`. With `containers` each instance is a pipeline of them: models have the room that the others
+    leave, and it is ready when the slowest is. Times are in seconds. Raises BadScenario.
     """
 
     instance_type: str = "ml.m5.large"
@@ -116,6 +130,8 @@ class Scenario:
         ContainerProfile, ...
     ] = ()  # of a pipeline, in its order; own_bytes is of the one with the models
     asynchronous: bool = False  # requests wait in one queue; each instance has `concurrency` of them at most
+    serverless: Serverless | None = None  # ServerlessConfig; instance_type and the numbers of instances mean nothing
+    multi_model: bool = True  # False: the forecast of a variant with one model
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
@@ -135,12 +151,14 @@ class Scenario:
             raise BadScenario(f"instances_max goes with instances_min, not {most}")
         if most is not None and most < (least or 0):
             raise BadScenario(f"instances_max is at least instances_min, which is {least}, not {most}")
+        if self.serverless is not None and (least is not None or self.asynchronous):
+            raise BadScenario("serverless excludes instances_min and asynchronous")
 
     @property
     def name(self) -> str:
         """A short name, for tables and plots."""
-        parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
-        if self.instances_min == 0:
+        parts = [self._size_name(), self.policy.upper()]
+        if self.sleeps:
             parts.append(f"sleeps after {_span(self.idle_s)}{_learned(self.keep_alive)}")
         if self.model_idle_s is not None:
             parts.append(f"models rest after {_span(self.model_idle_s)}{_learned(self.model_keep_alive)}")
@@ -153,7 +171,19 @@ class Scenario:
         return ", ".join(parts)
 
     @property
+    def sleeps(self) -> bool:
+        """Whether it has no instance while nobody calls."""
+        return self.scaled is not None and self.scaled.floor == 0
+
+    @property
+    def on_aws(self) -> bool:
+        """Whether AWS has it too."""
+        return self.cost(0.0).sold_by_aws and not (self.asynchronous and self.multi_model)
+
+    @property
     def scaled(self) -> InstanceRange | None:
+        if self.serverless is not None:
+            return serverless_range(self.serverless, self.concurrency)
         if self.instances_min is None:
             return None
         return InstanceRange(self.instances_min, self.instances_max or max(1, self.instances_min), self.concurrency)
@@ -168,30 +198,43 @@ class Scenario:
     @property
     def instance_mib(self) -> float:
         """The memory of one instance, in MiB."""
-        return CATALOGUE[self.instance_type].memory_mib if self.memory_mib is None else self.memory_mib
+        if self.memory_mib is not None:
+            return self.memory_mib
+        return CATALOGUE[self.instance_type].memory_mib if self.serverless is None else self.serverless.memory_mib
+
+    @property
+    def vcpus(self) -> int:
+        """The vCPUs of one instance."""
+        if self.serverless is not None:
+            return vcpus(self.serverless.memory_mib)
+        return CATALOGUE[self.instance_type].vcpus
 
     @property
     def plan(self) -> VariantPlan:
         rests = None if self.model_idle_s is None else Rests(self.model_keep_alive, self.model_idle_s)
         machine = Machine(
             self.models_bytes,
-            int(self.disk_bytes or INSTANCE_DISK_MIB * MIB),
-            self.threads or CATALOGUE[self.instance_type].vcpus,
+            int(self.disk_bytes or (INSTANCE_DISK_MIB if self.serverless is None else SERVERLESS_DISK_MIB) * MIB),
+            self.threads or self.vcpus,
             starts_s(self.containers, self.wake_s),
             self.loads_max,
             self.policy.upper(),
             self.model_cache,
             rests,
-            self.processors or CATALOGUE[self.instance_type].vcpus,
+            self.processors or self.vcpus,
             self.containers,
         )
         at_once = self.concurrency if self.asynchronous else None
-        begins = self.instances if self.instances_min is None else self.instances_min
-        return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, True, at_once)
+        begins = self.instances if self.scaled is None else self.scaled.floor
+        most = None if self.serverless is None else self.serverless.max_concurrency
+        return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, True, at_once, most)
 
-    def cost(self, instance_s: float, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
-        """The cost of this many seconds of its instances, within the time of `terms.hours` hours, and of so many bytes
-        in and out."""
+    def cost(self, instance_s: float, terms: CostTerms = TERMS, calls: Calls = NO_CALLS) -> Cost:
+        """The cost of this many seconds of its instances, within the time of `terms.hours` hours, and of these
+        requests: of their bytes in and out, and of their processing if the variant is serverless."""
+        if self.serverless is not None:
+            return serverless_variant(self.serverless, self.multi_model, instance_s, calls, terms)
+        moved_bytes = calls.moved_bytes
         if self.instances_min is None:
             return multi_model(HeldInstances(self.instance_type, self.instances), terms, moved_bytes)
         cost_of = asleep if self.instances_min == 0 else autoscaled
@@ -199,6 +242,11 @@ class Scenario:
 
     def variant(self, variant: str = "AllTraffic", model: str = "MODEL") -> dict[str, Any]:
         """The member of `ProductionVariants` that deploys the scenario, for `create_endpoint_config`."""
+        if self.serverless is not None:
+            config = {"MemorySizeInMB": self.serverless.memory_mib, "MaxConcurrency": self.serverless.max_concurrency}
+            if self.serverless.provisioned_concurrency:
+                config["ProvisionedConcurrency"] = self.serverless.provisioned_concurrency
+            return {"VariantName": variant, "ModelName": model, "ServerlessConfig": config}
         made: dict[str, Any] = {
             "VariantName": variant,
             "ModelName": model,
@@ -225,16 +273,18 @@ class Scenario:
 
     def altered(self, **changes: Any) -> "Scenario":
         """The same with other values in some fields. A new instance type comes with its own memory, unless memory_mib
-        is given; memory_mib and memory_bytes replace each other. Raises BadScenario, also for an unknown field."""
+        is given; memory_mib and memory_bytes replace each other, and so do instances, a range of them, and serverless.
+        Raises BadScenario, also for an unknown field."""
         if unknown := [name for name in changes if name not in self.__dataclass_fields__]:
             raise BadScenario(f"a scenario has no {unknown[0]}: it has {', '.join(self.__dataclass_fields__)}")
         implied = {name: None for given, name in IMPLIED if changes.get(given) is not None}
         return replace(self, **implied | changes)
 
-    def _count(self) -> str:
-        if self.scaled is None:
-            return str(self.instances)
-        return f"{self.scaled.floor}-{self.scaled.ceiling}"
+    def _size_name(self) -> str:
+        if self.serverless is not None:
+            return title(self.serverless)
+        count = str(self.instances) if self.scaled is None else f"{self.scaled.floor}-{self.scaled.ceiling}"
+        return f"{count} x {self.instance_type}"
 
 
 def _learned(keep_alive: str) -> str:

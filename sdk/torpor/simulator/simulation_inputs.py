@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from torpor.simulator import fitting
-from torpor.simulator.fitting import Memory
 from torpor.simulator.fitting.stand_ins import StandIns
+from torpor.simulator.ledger_scenario import as_it_ran, setup_note
 from torpor.simulator.pipeline_containers import SIGMA
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
 from torpor.value_rules import Kind, ValueRule, a, check, optional, whole
@@ -15,7 +14,7 @@ from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synt
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor.workloads.trace_formats import file_kinds
 from torpor_endpoint.core.pages.plain_figures import counted
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
+from torpor_endpoint.core.pricing.catalogue import LARGEST
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -143,9 +142,13 @@ def _loaded(
             fitting.read_source(profiles) if isinstance(profiles, Path | str) else (fitting.checked(profiles), None)
         )
         _check_sizes(known)
-        around = Scenario() if measured is None else _around(measured)
+        around = Scenario() if measured is None else as_it_ran(measured)
         spread = Spreads() if measured is None else _spreads(measured)
-        notes = (*(() if measured is None else _unread(measured)), *_left_out(opened), *_unmarked(opened))
+        notes = (
+            *(() if measured is None else (*setup_note(measured), *_unread(measured))),
+            *_left_out(opened),
+            *_unmarked(opened),
+        )
         stand_ins = None if measured is None else StandIns.of(measured)
         return SimulationInputs(
             opened, known, spreads or spread, seed, what, notes,
@@ -162,9 +165,9 @@ def _loaded(
 def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -> SimulationInputs:
     """The requests of a ledger, with profiles fitted to it."""
     found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
-    measured, around = spreads or _spreads(found), _around(found)
+    measured, around = spreads or _spreads(found), as_it_ran(found)
     assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
-    notes = (*assumed, *_unread(found), *_left_out(ledger), *_unmarked(ledger))
+    notes = (*setup_note(found), *assumed, *_unread(found), *_left_out(ledger), *_unmarked(ledger))
     return SimulationInputs(
         ledger, found.profiles, measured, seed, what, notes, scenario=around, stand_ins=StandIns.of(found)
     )
@@ -178,15 +181,6 @@ def _check_sizes(profiles: Profiles) -> None:
             raise BadTrace(
                 f"model {name!r} needs {one.memory_bytes:,} bytes of memory, and no instance holds it: {has}"
             )
-
-
-def _around(found: fitting.Fitted) -> Scenario:
-    """A scenario with the variant's measured figures: overhead, wake, and memory."""
-    around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
-    if found.wake_s is not None:
-        around = around.altered(wake_s=found.wake_s)
-    memory = {} if found.memory is None else measured_memory(found.memory)
-    return around.altered(**memory, containers=found.containers)
 
 
 def _unread(found: fitting.Fitted) -> tuple[str, ...]:
@@ -204,17 +198,6 @@ def _unread(found: fitting.Fitted) -> tuple[str, ...]:
 
 def _spreads(found: fitting.Fitted) -> Spreads:
     return Spreads(found.predict_sigma, found.load_sigma)
-
-
-def measured_memory(memory: Memory) -> dict[str, Any]:
-    """The scenario fields for the memory of a ledger's instances: their type, if it is in the catalogue, their memory,
-    and what they take of it beside their models."""
-    known, memory_mib = CATALOGUE.get(memory.size), memory.budget_bytes / MIB
-    own: dict[str, Any] = {"own_bytes": memory.own_bytes}
-    if known is None:
-        return own | {"memory_mib": memory_mib}
-    as_its_type = known.memory_mib == memory_mib
-    return own | {"instance_type": memory.size, "memory_mib": None if as_its_type else memory_mib}
 
 
 def _left_out(trace: Trace) -> tuple[str, ...]:

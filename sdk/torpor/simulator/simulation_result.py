@@ -35,7 +35,7 @@ class SimulationResult:
     seed: int
     duration_s: float  # until the trace is over, the last request has ended, and the last instance has stopped
     requests: int
-    failed: int  # their model is larger than an instance's memory or disk
+    failed: int  # their model is larger than an instance's memory or disk, or they were throttled
     cold: int  # answered, after they waited for an instance or for their model
     held: int  # waited for an instance
     loads: int
@@ -53,6 +53,7 @@ class SimulationResult:
     took_s: float  # of processor time
     shadow: "ShadowOutcome | None" = None  # of the shadow variant beside it
     containers: Sequence[ContainerTimes] = ()  # of a pipeline, in its order
+    throttled: int = 0  # of those that failed: beyond a serverless variant's MaxConcurrency
 
     @property
     def latencies(self) -> Latencies:
@@ -84,8 +85,7 @@ class SimulationResult:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
-        terms = CostTerms(prices, self.duration_s / HOUR_S)
-        return self.scenario.cost(self.instance_s, terms, self.served.moved_bytes)
+        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S), self.served)
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic. A trace that does not know how long it was recorded
@@ -219,4 +219,5 @@ def outcome(
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
         containers=() if tally.containers is None else tuple(tally.containers.times),
+        throttled=counts.throttled,
     )  # fmt: skip

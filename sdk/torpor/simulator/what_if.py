@@ -14,14 +14,14 @@ from pathlib import Path
 from torpor.errors import TorporError
 from torpor.simulator.costs.single_models import on_serverless
 from torpor.simulator.costs.ways_to_serve import MONTH_H
-from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
+from torpor.simulator.ledger_scenario import set_up
+from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.time_units import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
-from torpor_container.settings import BY_FIELD
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
@@ -55,32 +55,20 @@ def main() -> None:
 def answered(question: WhatIfQuestion) -> WhatIfAnswer:
     """Simulate every way. Raises BadTrace for a ledger without requests that can be simulated."""
     inputs, notes = _inputs(question)
-    now = as_it_is(question, inputs.scenario)
+    now = set_up(inputs.scenario, question.setup)
     rows = [_row(OtherWay("as it is now", lambda scenario: scenario), inputs, now)]
     rows += [_row(way, inputs, now) for way in other_ways(now)]
     rows.append(_serverless_row(inputs, now))
     return WhatIfAnswer(Extent.of(inputs.trace).requests, tuple(rows), (*notes, *inputs.notes))
 
 
-def as_it_is(question: WhatIfQuestion, measured: Scenario) -> Scenario:
-    """The variant's own scenario: its settings and its number of instances, around what the ledger measured."""
-    fields = {
-        name: BY_FIELD[name].read(question.environment[variable])
-        for name, variable in ENVIRONMENT.items()
-        if question.environment.get(variable)
-    }
-    return measured.altered(
-        **fields,
-        instances=question.instances,
-        instances_min=question.instances_min,
-        instances_max=question.instances_max,
-    )
-
-
 def other_ways(now: Scenario) -> tuple[OtherWay, ...]:
     """The changes that the page offers. A variant that sleeps is also shown awake, and the other way round."""
-    sleeps = now.instances_min == 0
-    nap = OtherWay("always awake", _awake) if sleeps else OtherWay("asleep after 5 minutes without a request", _asleep)
+    nap = (
+        OtherWay("always awake", _awake)
+        if now.sleeps
+        else OtherWay("asleep after 5 minutes without a request", _asleep)
+    )
     return (
         OtherWay("half the memory", lambda scenario: _with_memory(scenario, 0.5)),
         OtherWay("twice the memory", lambda scenario: _with_memory(scenario, 2.0)),
@@ -118,6 +106,8 @@ def _row(other: OtherWay, inputs: SimulationInputs, now: Scenario) -> WhatIfRow:
 
 
 def _trouble(result: SimulationResult) -> str:
+    if result.throttled:
+        return f"{result.throttled:,} requests are throttled"
     return f"{result.failed:,} requests fail: their model is larger than the memory" if result.failed else ""
 
 
@@ -141,18 +131,21 @@ def _with_memory(scenario: Scenario, share: float) -> Scenario:
     setting, the setting changes, and the type only where it is too small.
     """
     memory_mib = scenario.instance_mib * share
+    if scenario.serverless is not None:
+        return scenario.altered(serverless=replace(scenario.serverless, memory_mib=int(memory_mib)))
     if scenario.memory_mib is not None and memory_mib <= CATALOGUE[scenario.instance_type].memory_mib:
         return scenario.altered(memory_mib=memory_mib)
-    found = _cheapest(memory_mib)
-    if found is None:
-        raise BadScenario(f"no instance type of a known price has {memory_mib:,.6g} MiB")
-    return scenario.altered(instance_type=found.name, memory_mib=memory_mib)
+    return scenario.altered(instance_type=_cheapest(memory_mib).name, memory_mib=memory_mib)
 
 
-def _cheapest(memory_mib: float, prices: Prices = PRICES) -> InstanceType | None:
+def _cheapest(memory_mib: float, prices: Prices = PRICES) -> InstanceType:
+    """The cheapest type with this memory. Raises BadScenario."""
     fit = (one for one in prices.types.values() if one.name in prices.quotes and not one.gpus)
     enough = (one for one in fit if one.memory_mib >= memory_mib)
-    return min(enough, key=lambda one: (prices.quotes[one.name].usd, one.name), default=None)
+    found = min(enough, key=lambda one: (prices.quotes[one.name].usd, one.name), default=None)
+    if found is None:
+        raise BadScenario(f"no instance type of a known price has {memory_mib:,.6g} MiB")
+    return found
 
 
 def _asleep(scenario: Scenario) -> Scenario:
@@ -161,6 +154,9 @@ def _asleep(scenario: Scenario) -> Scenario:
 
 
 def _awake(scenario: Scenario) -> Scenario:
+    if scenario.serverless is not None:
+        memory_mib = scenario.instance_mib
+        return scenario.altered(instance_type=_cheapest(memory_mib).name, instances=1, memory_mib=memory_mib)
     return scenario.altered(instances_min=1, instances_max=max(1, scenario.instances_max or 1))
 
 

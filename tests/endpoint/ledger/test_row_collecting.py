@@ -149,6 +149,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "DROP TABLE setups",
     "ALTER TABLE spans DROP COLUMN seconds",
     "ALTER TABLE heartbeat DROP COLUMN batch",
     "DROP TABLE router_batches",

@@ -105,12 +105,17 @@ class Watcher(Protocol):
 
     def lived(self, life: InstanceLife) -> None: ...
 
+    def set_up(self, endpoint: str, variant: Variant) -> None: ...
+
 
 class NoWatcher:
     def ended(self, request: Passage, answered: Served | RuntimeFault) -> None:
         pass
 
     def lived(self, life: InstanceLife) -> None:
+        pass
+
+    def set_up(self, endpoint: str, variant: Variant) -> None:
         pass
 
 
@@ -142,7 +147,9 @@ async def _lived(
         watcher.lived(life)
 
     timing = InstanceTiming(grace_s=PATIENT_S)
-    factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, timing=timing)
+    factory = InstanceFactory(
+        factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, watcher.set_up, timing=timing
+    )
     pool = InstancePool(ENDPOINT, variant, factory, SlotNumbers())
     live = FleetEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
@@ -420,7 +427,8 @@ class FakeRunner:
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)
-        return await self._predictors.predict(self._line, predicts, invocation)
+        with timing.step(wire.WaitStep.PREDICT):
+            return await self._predictors.predict(self._line, predicts, invocation)
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:

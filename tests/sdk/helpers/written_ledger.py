@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
@@ -28,6 +29,9 @@ class WrittenLedger:
         )
         request.at_s += NOON_S
         self._observer.ended(request, InvokeAnswer(request.status, [], []))
+
+    def set_up(self, endpoint: str, variant: Variant) -> None:
+        self.written.ledger.set_up(endpoint, variant)
 
     def lived(self, life: InstanceLife) -> None:
         ready_s, stopped_s = _at(life.ready_s), _at(life.stopped_s)

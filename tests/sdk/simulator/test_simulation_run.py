@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import torpor
-from tests.helpers.ledger_with_pages import LedgerWithPages, invocation
+from tests.helpers.ledger_with_pages import ALWAYS_ON, LedgerWithPages, invocation
 from tests.helpers.memory import peak_bytes
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -202,6 +202,7 @@ def ledger(folder: Path, *endpoints: str) -> Path:
     """Of each: a wake of 0.5 s, three loads of 0.2 s, and warm requests of 30 ms, of which 10 ms are not predicting."""
     written = LedgerWithPages(folder)
     for endpoint in endpoints:
+        written.ledger.set_up(endpoint, ALWAYS_ON)
         for number, model in enumerate("abc"):
             steps = {"wake": 0.5, "load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
             cold = ColdLoad(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={}, workers=0)

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from torpor.simulator.ledger_scenario import set_up
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.what_if import answered, as_it_is, other_ways
+from torpor.simulator.what_if import answered, other_ways
 from torpor.workloads import BadTrace
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.typed_json import read, written
@@ -16,6 +17,7 @@ from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
+from torpor_endpoint.core.variant_setup import VariantSetup
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
 
 MIB = 1024**2
@@ -44,7 +46,7 @@ def question(tmp_path_factory: pytest.TempPathFactory) -> WhatIfQuestion:
     tables = Tables(SqliteFile(path, LEDGER))
     tables.write(batch, since_s + 120)
     tables.close()
-    return WhatIfQuestion(str(path), "e", "v", 24 * AGO_S, environment={"TORPOR_MEMORY_MIB": "64"})
+    return WhatIfQuestion(str(path), "e", "v", 24 * AGO_S)
 
 
 def test_every_way_is_shown_beside_what_is_now(question: WhatIfQuestion) -> None:
@@ -65,8 +67,8 @@ def test_every_way_is_shown_beside_what_is_now(question: WhatIfQuestion) -> None
 
 
 def test_the_settings_of_the_variant_are_those_of_the_scenario() -> None:
-    asked = WhatIfQuestion("x", "e", "v", 1.0, 1, 0, 3, {"TORPOR_POLICY": "GDSF", "TORPOR_IDLE_SECONDS": "7"})
-    scenario = as_it_is(asked, Scenario(memory_mib=1024.0))
+    setup = VariantSetup(True, 1, 0, 3, settings={"TORPOR_POLICY": "GDSF", "TORPOR_IDLE_SECONDS": "7"})
+    scenario = set_up(Scenario(memory_mib=1024.0), setup)
     assert (scenario.policy, scenario.idle_s, scenario.instances_min, scenario.instances_max) == ("GDSF", 7.0, 0, 3)
     assert scenario.memory_mib == 1024.0
 

@@ -1,21 +1,19 @@
 """What the dashboard asks a simulator, and what it gets: one variant's last day, served in other ways."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from torpor_endpoint.core.variant_setup import VariantSetup
 
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """One variant as it is now. `environment` has its container's settings, by variable."""
+    """One variant as it is now."""
 
     ledger: str  # the path of the ledger's file
     endpoint: str
     variant: str
     last_s: float  # how much of its past is simulated
-    instances: int = 1
-    instances_min: int | None = None  # of a variant that Torpor scales
-    instances_max: int | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    setup: VariantSetup = field(default_factory=VariantSetup)
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ price are named beside it.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import ceil, floor
 
 from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Component, Cost, CostTerms, HeldInstances, Way, check
+from torpor.simulator.serverless_terms import SIZES_MIB
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB
 from torpor_endpoint.core.pricing.bills import Usage, bill
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
-
-SERVERLESS_MIB = (1024, 2048, 3072, 4096, 5120, 6144)
-"""The memory sizes of serverless inference."""
+from torpor_endpoint.core.resource_records import Serverless
 
 
 def endpoint_per_model(models: int, each: HeldInstances, terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
@@ -80,9 +80,9 @@ def instances_for(models: int, each: Component, size: str, prices: Prices = PRIC
 def serverless(memory_mib: int, calls: Calls, terms: CostTerms = TERMS, starts_billed: bool = False) -> Cost:
     """The cost of serverless inference with the smallest sufficient memory size. AWS does not say whether starting is
     billed; here it is only with `starts_billed`, and in no other bill of Torpor."""
-    size_mib = next((size for size in SERVERLESS_MIB if size >= memory_mib), None)
+    size_mib = next((size for size in SIZES_MIB if size >= memory_mib), None)
     if size_mib is None:
-        return Cost(Way.SERVERLESS, None, f"serverless inference has at most {SERVERLESS_MIB[-1]:,} MB")
+        return Cost(Way.SERVERLESS, None, f"serverless inference has at most {SIZES_MIB[-1]:,} MB")
     billed_ms = calls.predict_ms + (calls.start_ms if starts_billed else 0)
     gb = size_mib / MIB_PER_GB
     return Cost.of(
@@ -90,6 +90,24 @@ def serverless(memory_mib: int, calls: Calls, terms: CostTerms = TERMS, starts_b
         bill(Usage(memory_gb=gb, processing_ms=billed_ms, moved_bytes=calls.moved_bytes), terms.prices),
         f"{calls.requests:,} requests on {size_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s and the data moved; "
         f"start-up is {'billed' if starts_billed else 'not billed'}",
+    )
+
+
+def serverless_variant(
+    config: Serverless, multi_model: bool, instance_s: float, calls: Calls, terms: CostTerms = TERMS
+) -> Cost:
+    """The cost of one serverless variant of Torpor. With provisioned concurrency it is that of the time for which its
+    instances are awake, and of processing on them, as in the live bill."""
+    gb, used = config.memory_mib / MIB_PER_GB, Usage(memory_gb=config.memory_mib / MIB_PER_GB)
+    if config.provisioned_concurrency:
+        used = replace(used, provisioned_s=instance_s, provisioned_ms=calls.predict_ms)
+    else:
+        used = replace(used, processing_ms=calls.predict_ms)
+    return Cost.of(
+        Way.SERVERLESS_MULTI_MODEL if multi_model else Way.SERVERLESS,
+        bill(replace(used, moved_bytes=calls.moved_bytes), terms.prices),
+        f"{calls.requests:,} requests on {config.memory_mib:,} MB, {calls.predict_ms / 1000 * gb:,.1f} GB-s and the"
+        " data moved; start-up is not billed",
     )
 
 

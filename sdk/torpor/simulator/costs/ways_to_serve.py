@@ -22,11 +22,13 @@ class Way(StrEnum):
     COMPONENTS = "an inference component per model, always on"
     COMPONENTS_SCALED = "an inference component per model, scaled"
     SERVERLESS = "serverless, an endpoint per model"
+    SERVERLESS_MULTI_MODEL = "one multi-model endpoint, serverless"
     BATCH = "a batch transform job each night"
 
 
-NOT_SOLD = frozenset({Way.ASLEEP})
-"""Torpor's own: AWS lets inference components scale to zero, but no multi-model endpoint."""
+NOT_SOLD = frozenset({Way.ASLEEP, Way.SERVERLESS_MULTI_MODEL})
+"""Torpor's own: AWS lets inference components scale to zero, but no multi-model endpoint, and has serverless inference
+for one model only."""
 
 
 def check(**amounts: float) -> None:
@@ -119,6 +121,9 @@ class Calls:
     def alike(cls, requests: int, predict_s: float, moved_bytes: int = 0) -> "Calls":
         """This many requests, each with these seconds and bytes."""
         return cls(requests, requests * milliseconds(predict_s), 0, requests * moved_bytes)
+
+
+NO_CALLS = Calls()
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class SimulatedCall:
     """One request. Times are virtual seconds; all of them are set once the request has ended."""
 
     __slots__ = (
-        "arrived_s", "charged_s", "done_s", "model", "outcome", "predict_began_s", "predictor", "ready_s", "routed_s",
-        "sending", "slot", "used_until_s",
+        "arrived_s", "charged_s", "done_s", "model", "outcome", "predict_began_s", "predictor", "ready_s",
+        "routed_s", "sending", "slot", "used_until_s",
     )  # fmt: skip
 
     slot: str  # of the instance that serves it
@@ -142,6 +142,7 @@ class VariantCounts:
     unloads: int = 0
     wakes: int = 0
     dropped: int = 0  # copies that a shadow variant did not get: too many were in flight
+    throttled: int = 0  # requests beyond a serverless variant's MaxConcurrency
 
 
 class VariantCalls:
@@ -155,6 +156,13 @@ class VariantCalls:
 
     def ended(self, call: SimulatedCall) -> None:
         self.traffic.went(call.done_s)
+        self.done.append(call)
+
+    def throttled(self, call: SimulatedCall, counts: VariantCounts) -> None:
+        """A request beyond the most in flight fails at once, and no instance gets it."""
+        counts.throttled += 1
+        call.outcome = FAILED
+        call.routed_s = call.ready_s = call.done_s = call.arrived_s
         self.done.append(call)
 
 

@@ -162,9 +162,9 @@ class ConsistencyCheck:
         """A model stays in memory as long as a request uses it; in a pipeline, until its container has answered."""
         stays = memories.stays()
         for call in self._calls:
-            there = stays[call.slot, call.model]
-            if call.failed:
+            if call.failed:  # it may have reached no instance
                 continue
+            there = stays[call.slot, call.model]
             until_s = call.used_until_s if piped else call.done_s
             if not any(a <= call.ready_s and until_s <= b for a, b in there):
                 used = f"{call.model} was used from {call.ready_s} to {until_s} s"

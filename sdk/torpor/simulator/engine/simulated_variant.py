@@ -77,6 +77,7 @@ class VariantPlan:
     begun: bool = False  # True: the first instances are ready when the trace begins; False: they still start
     at_once: int | None = None
     """Of an asynchronous variant: the requests that an instance has at most, while the others wait in one queue."""
+    in_flight_max: int | None = None  # of a serverless variant, its MaxConcurrency: a request beyond it is refused
 
 
 @dataclass
@@ -107,9 +108,9 @@ Recorded = Callable[[str, Decision], None]
 
 @dataclass(eq=False)
 class Simulation:
-    """`on_calls` gets the requests that have ended, in batches, in the order in which they ended; `recorded` gets each
-    decision about memory, with the slot that made it. `make_policy` replaces the machine's policy: offline policies
-    need the trace. Of a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
+    """`on_calls` gets requests in batches, in the order in which they ended; `recorded` gets each decision about
+    memory, with its slot. `make_policy` replaces the machine's policy by an offline one, which needs the trace. Of
+    a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
@@ -138,8 +139,7 @@ class Simulation:
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
         self._sizing = None if sizes is None else SizingRounds(self.kernel, self, sizes, learned, self._calls.traffic)
-        self.over = False
-        self._beginning = self.plan.begun
+        self.over, self._beginning = False, self.plan.begun
         self.scale(self.plan.instances)
         self._beginning = False
 
@@ -200,6 +200,9 @@ class Simulation:
             self.counts.dropped += 1
             return
         call = SimulatedCall(model, self.kernel.now_s)
+        if self.plan.in_flight_max is not None and self._calls.traffic.in_flight >= self.plan.in_flight_max:
+            self._calls.throttled(call, self.counts)
+            return
         if self._sizing is not None and self._sizing.skipped_since_s < inf:
             self._sizing.resume(floor(call.arrived_s) + PERIOD_S)
         self._calls.traffic.came(call.arrived_s)
@@ -213,9 +216,8 @@ class Simulation:
 
     def _send(self, call: SimulatedCall) -> None:
         """Send a request to the instance that placement picks. There is one."""
-        pipeline, ready = self._pipeline, self._ready
-        chosen = ready.pick(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)
-        chosen.ask(call)
+        now_s, pipeline = self.kernel.now_s, self._pipeline
+        (self._ready.pick(call.model) if pipeline is None else pipeline.chosen(call, now_s)).ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:
@@ -281,8 +283,7 @@ class Simulation:
     def _route_held(self, held: deque[SimulatedCall]) -> None:
         """Route the held requests, after all instances that become ready at this moment are ready."""
         while held and len(self._ready):
-            call = held.popleft()
-            self._send(call)
+            self._send(held.popleft())
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)

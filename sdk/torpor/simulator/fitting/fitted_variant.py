@@ -10,7 +10,7 @@ from torpor.simulator.fitting import estimates
 from torpor.simulator.fitting.fitted_pipeline import pipeline
 from torpor.simulator.fitting.ledger_reader import read
 from torpor.simulator.fitting.time_laws import Law, Laws, grouped
-from torpor.simulator.fitting.variant_records import Memory, RecordedEffort, VariantRecord
+from torpor.simulator.fitting.variant_records import Memory, RecordedEffort, RecordedSetup, VariantRecord
 from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor.workloads.trace import BadTrace
 
@@ -36,6 +36,8 @@ class Fitted:
     memory: Memory | None = None  # of its instances; None if it was not recorded
     containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order
     unread: Sequence[str] = ()  # containers whose memory was not recorded
+    setup: RecordedSetup | None = None  # None in a ledger of an earlier version
+    size: str = ""  # of its newest instance: an ml.* type, or a serverless one
     stand_in: Callable[[str], ModelProfile] | None = field(default=None, repr=False)
     """The profile of a model that the ledger lacks, by its name: the usual size, and the laws' times at that size. None
     of a single-model variant, which has no laws."""
@@ -96,6 +98,8 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         _memory(record, piped.containers),
         piped.containers,
         piped.unread,
+        record.setup,
+        record.size,
         stand_in if record.loads else None,
         tuple(name for name in sorted(record.models) if estimates.workers(own.get(name) or record.loads) is None),
     )

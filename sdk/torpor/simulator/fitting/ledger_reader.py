@@ -9,6 +9,7 @@ from torpor.simulator.fitting.variant_records import (
     Memory,
     RecordedContainer,
     RecordedLoad,
+    RecordedSetup,
     RecordedWarm,
     VariantRecord,
     Whole,
@@ -18,6 +19,7 @@ from torpor.workloads.trace_formats.ledger_trace import ONE, check_tables, one_v
 from torpor_container import typed_json, wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
 from torpor_endpoint.core.ledger_records import cold_load
+from torpor_endpoint.core.variant_setup import VariantSetup
 
 SINGLES_MAX = 100_000
 """The most single predictions that are read."""
@@ -41,6 +43,8 @@ OF_CONTAINERS = f"""SELECT container, size, max(budget_bytes),
         CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
     FROM memory WHERE {ONE} AND size = (SELECT size FROM ({NEWEST})) GROUP BY container"""
 """The same for each container of a pipeline."""
+SETUP = f"SELECT setup, since_s FROM setups WHERE {ONE}"
+NEWEST_SIZE = f"SELECT size FROM lives WHERE {ONE} ORDER BY started_s DESC LIMIT 1"
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH sums AS (
@@ -111,6 +115,8 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             looked = ledger.execute(OF_CONTAINERS, one * 2).fetchall() if pipeline else []
             memory = ledger.execute(MEMORY, one * 2).fetchone() if _has(ledger, "memory") else None
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
+            setup = ledger.execute(SETUP, one).fetchone() if _has(ledger, "setups") else None
+            size = ledger.execute(NEWEST_SIZE, one).fetchone()
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
@@ -119,13 +125,17 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
         seen = Memory(looked[0][1], max(budget_bytes for _, _, budget_bytes, _ in looked), 0)
     return VariantRecord(
         path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
-        pipeline, containers, own_bytes,
+        pipeline, containers, own_bytes, _setup(setup), "" if size is None else size[0],
     )  # fmt: skip
 
 
 def _has(ledger: sqlite3.Connection, table: str) -> bool:
     """Whether the ledger has this table: one of an earlier version has not all of them."""
     return ledger.execute(HAS_TABLE, (table,)).fetchone() is not None
+
+
+def _setup(row: tuple[str, float] | None) -> RecordedSetup | None:
+    return None if row is None else RecordedSetup(typed_json.read(VariantSetup, json.loads(row[0])), row[1])
 
 
 def _cold(text: str | None) -> RecordedLoad | None:

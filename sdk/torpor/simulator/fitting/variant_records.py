@@ -13,6 +13,7 @@ from torpor.simulator.fitting.times import BROUGHT, DELAYS
 from torpor_container import wire
 from torpor_container.wire import UNLOAD, WaitStep
 from torpor_endpoint.core.ledger import ERROR_FROM, TOLERANCE_S
+from torpor_endpoint.core.variant_setup import VariantSetup
 
 STORE, DISK, MEMORY = "store", "disk", "memory"
 """The tiers from which models are loaded, and the tier from which they are unloaded."""
@@ -124,6 +125,13 @@ class Memory(NamedTuple):
     own_bytes: int
 
 
+class RecordedSetup(NamedTuple):
+    """How the variant was set up at last, and since when, in epoch seconds."""
+
+    setup: VariantSetup
+    since_s: float
+
+
 @dataclass(frozen=True)
 class VariantRecord:
     """The records of one variant in the ledger."""
@@ -142,6 +150,8 @@ class VariantRecord:
     pipeline: Sequence[str] = ()  # the containers of the newest pipeline, in order; empty without one
     containers: Sequence[RecordedContainer] = ()  # of a pipeline
     container_bytes: Mapping[str, int] = field(default_factory=dict)  # of a pipeline: the memory of each beside models
+    setup: RecordedSetup | None = None  # None in a ledger of an earlier version
+    size: str = ""  # of its newest instance: an ml.* type, or a serverless one
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"

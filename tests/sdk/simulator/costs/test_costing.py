@@ -71,8 +71,8 @@ def test_the_cost_of_a_component_that_no_instance_holds_is_none() -> None:
     assert components(1, Component(1024), "ml.m5.gigantic").usd is None
 
 
-def test_only_the_sleeping_multi_model_endpoint_is_not_sold_by_aws() -> None:
-    assert [way for way in Way if not Cost(way, 0.0, "").sold_by_aws] == [Way.ASLEEP]
+def test_multi_model_endpoints_that_sleep_are_not_sold_by_aws() -> None:
+    assert [way for way in Way if not Cost(way, 0.0, "").sold_by_aws] == [Way.ASLEEP, Way.SERVERLESS_MULTI_MODEL]
 
 
 def test_an_unknown_price_is_never_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
+from tests.helpers.ledger_with_pages import ALWAYS_ON, NOON_S, LedgerWithPages, invocation, life
 from torpor.simulator.fitting import read_source
 from torpor.simulator.planning.cheapest_plan import plan
 from torpor.simulator.planning.plan_space import PlanSpace
@@ -23,6 +23,7 @@ MIB = 2**20
 
 def ledger(folder: Path) -> Path:
     written = LedgerWithPages(folder)
+    written.ledger.set_up("houses", ALWAYS_ON)
     written.ledger.lived(life())
     for number, model in enumerate("abc"):
         steps = {"load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}

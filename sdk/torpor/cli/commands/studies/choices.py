@@ -29,7 +29,15 @@ PROFILES = (
     "Sizes and times of the models: a CSV with model, memory_bytes, load_s and so on, or an endpoint's ledger.sqlite."
 )
 SLEEP = "Scale to zero after this time without a request, as 5m,1h; 'never' does not."
-POLICY = "Eviction policies: one or more, as LRU,GDSF,BELADY. GDSF is FaasCache's greedy-dual keep-alive."
+SLEEP_OR_OWN = f"{SLEEP} Else as the ledger's variant does, or never."
+POLICY = (
+    "Eviction policies: one or more, as LRU,GDSF,BELADY; else the ledger's, or LRU. GDSF is FaasCache's greedy-dual"
+    " keep-alive."
+)
+SERVERLESS = "A serverless multi-model endpoint, which AWS does not have: one or more memory sizes in MB, as 1024,2048."
+MOST = "MaxConcurrency of --serverless; else the ledger's, or 200, AWS's largest."
+KEPT = "ProvisionedConcurrency of --serverless, which stays awake."
+STRICT = "Leave out what AWS does not have: multi-model endpoints that sleep, are serverless or asynchronous."
 LASTS = "How long the trace was recorded, with its quiet times, as 24h or 7d; else until its last request."
 WAKE = "How long an instance takes to wake, as 0.5s or 5m; else the ledger's time, or Torpor's 0.1 s."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
@@ -54,11 +62,18 @@ Seed = Annotated[int, typer.Option(help="The seed of everything drawn: the same 
 Lasts = Annotated[str | None, typer.Option(help=LASTS)]
 Wake = Annotated[str | None, typer.Option(help=WAKE)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
+SleepOrOwn = Annotated[str | None, typer.Option("--sleep-after", help=SLEEP_OR_OWN)]
+Serverless = Annotated[str | None, typer.Option(help=SERVERLESS)]
+MaxConcurrency = Annotated[int | None, typer.Option(help=MOST, min=1)]
+Provisioned = Annotated[int, typer.Option("--provisioned-concurrency", help=KEPT, min=0)]
+AwsStrict = Annotated[bool, typer.Option("--aws-strict", help=STRICT)]
 KeepAlives = Annotated[str | None, typer.Option(help="Choose from these keep-alives, as fixed,histogram.")]
-Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
+Instances = Annotated[
+    str | None, typer.Option(help="How many: one or more numbers, as 1,2,4; else the ledger's, or 1.")
+]
 InstanceType = Annotated[str | None, typer.Option(help=TYPE)]
 InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]
-Policy = Annotated[str, typer.Option(help=POLICY)]
+Policy = Annotated[str | None, typer.Option(help=POLICY)]
 Policies = Annotated[str | None, typer.Option(help="Choose from these policies, as LRU,GDSF.")]
 MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
 OwnMib = Annotated[float | None, typer.Option(help=OWN)]

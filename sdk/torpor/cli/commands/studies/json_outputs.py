@@ -35,8 +35,14 @@ def simulate_output(
 def _scenario(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
     late = None if slo_s is None else one.slo_misses(slo_s)
     shadow = None if one.shadow is None else ScenarioFigures(**one.shadow.result.summary(prices))
-    lines = one.bill_per_month(prices).lines
-    return SimulatedScenario(**one.summary(prices), late=late, shadow=shadow, bill=lines)
+    return SimulatedScenario(
+        **one.summary(prices),
+        late=late,
+        shadow=shadow,
+        on_aws=one.scenario.on_aws,
+        throttled=one.throttled,
+        bill=one.bill_per_month(prices).lines,
+    )
 
 
 def plan_output(found: "PlanResult", answer: str) -> PlanOutput:

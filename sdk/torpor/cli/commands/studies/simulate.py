@@ -3,12 +3,12 @@
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torpor.cli.bill_table import bill_table
 from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies.asked_scenarios import ScenarioLists, sold_by_aws
 from torpor.cli.commands.studies.json_outputs import simulate_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.console import AsJson, console, fitted, print_json
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from torpor_endpoint.core.pricing.prices import Prices
 
 LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
-LISTS = ("--instance-type", "--instances", "--policy", "--sleep-after")
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
 """Columns that a narrow terminal omits, in this order. `--out` has them all."""
 BILLS = 2
@@ -41,9 +40,13 @@ def simulate(
     trace: choices.Trace,
     profiles: choices.Profiles = None,
     instance_type: choices.InstanceType = None,
-    instances: choices.Instances = "1",
-    policy: choices.Policy = "LRU",
-    sleep_after: choices.SleepAfter = choices.NEVER,
+    instances: choices.Instances = None,
+    policy: choices.Policy = None,
+    sleep_after: choices.SleepOrOwn = None,
+    serverless: choices.Serverless = None,
+    max_concurrency: choices.MaxConcurrency = None,
+    provisioned: choices.Provisioned = 0,
+    aws_strict: choices.AwsStrict = False,
     wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
     own_mib: choices.OwnMib = None,
@@ -65,11 +68,16 @@ def simulate(
     require("torpor simulate", "simulator")
     choices.output_files(plot, out, decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
-    changes = combinations(instance_type, instances, policy, sleep_after, memory_mib)
+    asked = ScenarioLists(
+        instance_type, instances, policy, sleep_after, memory_mib, serverless, max_concurrency, provisioned
+    )
+    asked.check()
     priced = choices.prices_from(prices, region)
     fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib), **choices.async_change(queued)}
     inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
-    scenarios = [inputs.scenario.altered(**change) for change in changes]
+    scenarios = asked.around(inputs.scenario)
+    if aws_strict:
+        scenarios = sold_by_aws(scenarios)
     beside = None if shadow is None else shadow_of(shadow, inputs)
     if plot is not None:
         drawable(scenarios, priced)
@@ -82,22 +90,6 @@ def simulate(
         write(results, priced, out)
     if plot is not None:
         draw(results, priced, slo_s, plot)
-
-
-def combinations(
-    instance_type: str | None, instances: str, policy: str, sleep_after: str, memory_mib: float | None
-) -> list[dict[str, Any]]:
-    """The scenario fields of each combination of the lists in these options. Raises UsageRefused."""
-    from torpor_container.core.eviction import OFFLINE, POLICIES
-
-    types = [None] if instance_type is None else choices.several(LISTS[0], instance_type)
-    others = list(product(*map(choices.several, LISTS[1:], (instances, policy, sleep_after))))
-    choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
-    return [
-        {**choices.size_changes(size, memory_mib), "policy": rule, **counted(count, nap)}
-        for size in types
-        for count, rule, nap in others
-    ]
 
 
 def simulated_in_turn(
@@ -120,23 +112,15 @@ def simulated_in_turn(
     return results
 
 
-def counted(count: str, nap: str) -> dict[str, float | int | None]:
-    """The scenario fields for the number of instances and their sleep. Raises UsageRefused."""
-    if not count.isdecimal() or int(count) < 1:
-        raise UsageRefused(f"--instances takes numbers of 1 or more, as 1,2,4, not {count!r}")
-    if nap == choices.NEVER:
-        return {"instances": int(count)}
-    return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.keep_alive_s(nap)}
-
-
 def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
     """Check before a long simulation that the plot will have a point. Raises UsageRefused."""
+    from torpor.simulator.costs.ways_to_serve import CostTerms
     from torpor_container.core.eviction import OFFLINE
 
     deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
     if not deployable:
         raise UsageRefused("--plot shows scenarios that can be deployed: add a --policy that does not know the trace")
-    if not any(prices.usd_per_hour(one.instance_type) for one in deployable):
+    if not any(one.cost(HOUR_S, CostTerms(prices)).usd is not None for one in deployable):
         types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
         raise UsageRefused(f"--plot: no price is known for {types}: give a price list that has it with --prices")
 
@@ -163,6 +147,7 @@ def show(
     shadows = [one.shadow.result for one in results if one.shadow is not None]
     rare = {"failed": any(one.failed for one in [*results, *shadows])}
     rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*results, *shadows]))
+    rare[""] = not all(one.scenario.on_aws for one in [*results, *shadows])
     rows = [
         {name: cell for name, cell in row.items() if rare.get(name, True)}
         for one in results
@@ -228,6 +213,7 @@ def cells(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> dic
         "loads": f"{one.loads:,}",
         "wakes": f"{one.wakes:,}",
         "instance-h": f"{one.instance_s / HOUR_S:,.2f}",
+        "": "" if one.scenario.on_aws else "not on AWS",
     }
 
 
@@ -240,7 +226,7 @@ def span(seconds: float) -> str:
 
 
 def asleep(results: list["SimulationResult"]) -> bool:
-    return any(one.scenario.instances_min == 0 for one in results)
+    return any(one.scenario.sleeps for one in results)
 
 
 def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices") -> list[str]:
@@ -253,14 +239,25 @@ def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices:
         *(f"assumed: {one}" for one in inputs.notes),
         room(inputs, results),
     ]
-    lines += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
-    if asleep(results):
+    held = [one.scenario for one in results if one.scenario.serverless is None]
+    lines += [f"assumed: {one}" for one in at_full_speed(one.instance_type for one in held)]
+    if any(one.sleeps for one in held):
         lines.append(
             "AWS has no multi-model endpoint that scales to zero: this is Torpor's, at AWS's price per hour,"
             f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
         )
+    if any(one.scenario.serverless is not None and not one.scenario.on_aws for one in results):
+        lines.append(
+            "AWS has no serverless multi-model endpoint: this is Torpor's, at AWS's prices for serverless inference,"
+            f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
+        )
     lines += tests(results, prices)
-    if failed := max(one.failed for one in results):
+    if throttled := max(one.throttled for one in results):
+        refused = plain_figures.counted(throttled, "request")
+        lines.append(
+            f"throttled: up to {refused}, beyond the MaxConcurrency of a serverless variant (--max-concurrency)"
+        )
+    if failed := max(one.failed - one.throttled for one in results):
         lines.append(
             f"failed: up to {plain_figures.counted(failed, 'request')}, for a model that is larger than an instance's"
             " memory or disk"

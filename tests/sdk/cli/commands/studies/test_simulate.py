@@ -158,6 +158,38 @@ def test_json_has_the_figures_of_each_scenario_and_nothing_else(run: Run) -> Non
     assert any("instance takes" in note for note in output["notes"])
 
 
+# -- serverless, and what AWS does not have ----------------------------------------------------------------------------
+SLEEPY = ("calls.csv", "--profiles", "models.csv", "--instances", "1", "--sleep-after", "never,5m")
+
+
+def test_serverless_multi_model_endpoints_are_priced_by_the_call_and_marked(run: Run) -> None:
+    asked = ("--serverless", "1024,2048", "--max-concurrency", "5")
+    done = run(*SLEEPY, *asked, "--lasts", "1h", "--json")
+    found = json.loads(done.stdout)["scenarios"]
+    assert [(one["scenario"], one["on_aws"]) for one in found] == [
+        ("1 x ml.m5.large, LRU", True),
+        ("0-1 x ml.m5.large, LRU, sleeps after 5 min", False),
+        *((f"serverless {mib} MB, at most 5 at once, LRU, sleeps after 5 min", False) for mib in ("1,024", "2,048")),
+    ]
+    assert [one["usd"] for one in found[2:]] == pytest.approx([3 * 0.02 * gb * 0.00002 for gb in (1, 2)])
+    shown = run(*SLEEPY, *asked).stdout
+    assert shown.count("not on AWS") == 3
+    assert "AWS has no serverless multi-model endpoint: this is Torpor's" in shown
+
+
+def test_requests_beyond_the_max_concurrency_are_counted(run: Run) -> None:
+    done = run(
+        "calls.csv", "--profiles", "models.csv", "--serverless", "1024", "--max-concurrency", "1", "--wake", "9s"
+    )
+    assert "throttled: up to 2 requests, beyond the MaxConcurrency" in done.stdout
+    assert "larger than" not in done.stdout
+
+
+def test_what_aws_does_not_have_is_left_out_by_aws_strict(run: Run) -> None:
+    found = json.loads(run(*SLEEPY, "--serverless", "1024", "--aws-strict", "--json").stdout)["scenarios"]
+    assert [one["scenario"] for one in found] == ["1 x ml.m5.large, LRU"]
+
+
 # -- errors ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("code", "arguments", "said"),
@@ -219,6 +251,23 @@ def test_json_has_the_figures_of_each_scenario_and_nothing_else(run: Run) -> Non
         (ExitCode.USAGE, ("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
         (ExitCode.USAGE, ("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: Torpor does not know its prices"),
         (ExitCode.FAILED, ("zipf:modles=3",), "'modles' is not a parameter"),
+        (ExitCode.USAGE, ("calls.csv", "--serverless", "1000"), "--serverless is one of 1024, 2048, 3072, "),
+        (ExitCode.USAGE, ("calls.csv", "--max-concurrency", "5"), "--provisioned-concurrency go with --serverless"),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--serverless", "1024", "--max-concurrency", "5", "--provisioned-concurrency", "6"),
+            "--provisioned-concurrency is at most --max-concurrency",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--serverless", "1024", "--sleep-after", "never"),
+            "--sleep-after never: a serverless variant sleeps",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--serverless", "1024", "--aws-strict"),
+            "--aws-strict leaves out serverless 1,024 MB, at most 200 at once, LRU, sleeps after 20 min: AWS has no",
+        ),
     ],
 )
 def test_an_expected_error_is_one_line(run: Run, code: int, arguments: tuple[str, ...], said: str) -> None:
