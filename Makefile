@@ -12,7 +12,7 @@ RAN_AGAIN := build/tests-failed.xml
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-failed test-report test-pythons test-account test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-report test-pythons test-account test-thorough test-ray test-gpu mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -68,6 +68,16 @@ test-account: $(READY)
 # The host of Ray, on a cluster of local processes: a head and two nodes. Ray has an environment of its own, with Torpor: 0.9 GB.
 test-ray: build/ray/.ready
 	build/ray/bin/python -m pytest -s tests/endpoint/host/test_host_contract.py tests/endpoint/host/ray -k ray
+
+# Models on a GPU, on a machine that has one: the contract and the measurements, in an environment with the extra `gpu`. Eight minutes.
+test-gpu: build/gpu/.ready
+	build/gpu/bin/python -m torpor_container.devices cuda:0
+	build/gpu/bin/python -m benchmarks.on_device --out build/on-device
+
+build/gpu/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --constraint constraints.txt --editable ".[gpu]" onnx
+	touch $@
 
 build/ray/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
@@ -24,6 +25,7 @@ from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access, check_readable
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.artifacts.unpacked import UnpackedArtifacts
+from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.core.eviction import LRU, Nobody, policy
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.residency import Residency
@@ -59,6 +61,11 @@ from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import Trials
 from torpor_container.wire import InstanceStatus, MemoryChanged
 
+if TYPE_CHECKING:
+    from torpor_container.devices.device import Device
+    from torpor_container.models.on_device.instance_device import NoDevice
+    from torpor_container.models.on_device.placing import Placing
+
 clock = time.monotonic
 log = logging.getLogger(__name__)
 
@@ -85,6 +92,34 @@ def _ensure_digests(settings: Settings) -> None:
         )
 
 
+def _conventions(settings: Settings, memory: MemoryBudget) -> Conventions:
+    return Conventions(
+        multi_model=settings.multi_model,
+        default_accept=settings.default_accept,
+        pickles=settings.pickles,
+        trust=settings.trust,
+        image=settings.image,
+        strict=settings.strict,
+        ensemble=settings.ensemble,
+        inference_output=settings.inference_output,
+        memory_bytes=memory.size_bytes,
+    )
+
+
+def _placing(
+    settings: Settings,
+    journal: Journal,
+    calendar: Callable[[], float],
+    environment: Mapping[str, str],
+    device: "Device | None",
+) -> "Placing | NoDevice | None":
+    if settings.device.kind is DeviceKind.CPU:
+        return None
+    from torpor_container.models.on_device.instance_device import ON_DEVICE, placing_of  # only where one is asked for
+
+    return placing_of(settings, journal.writer(ON_DEVICE), clock, calendar, environment, device)
+
+
 def body_max_bytes(settings: Settings) -> int:
     """The largest request body, in bytes. AWS's XGBoost container has its own variable, which can only lower it."""
     if settings.image != XGBOOST_IMAGE or settings.content_max_bytes is None:
@@ -107,10 +142,12 @@ class InstanceProcess:
         ended: Callable[[], None] = end,
         environment: Mapping[str, str] = os.environ,
         suspects: Suspects | None = None,
+        device: "Device | None" = None,
     ) -> None:
         """`memory` is the instance's budget; None for that of its settings. `ended` is called when a foreign
         container's process ends by itself, or another instance should replace this one. `environment` is the
-        container's. `suspects` records which model predicts. Raises BadSetting."""
+        container's. `suspects` records which model predicts. `device` is one that a test simulates. Raises
+        BadSetting."""
         ensure_isolation(settings)
         _ensure_digests(settings)
         lean_heap()
@@ -125,17 +162,8 @@ class InstanceProcess:
         self._movable = None if ahead_s is None else Calendar(clock, ahead_s)
         self._calendar = self._movable or clock
         self._journal = Journal(self._calendar, lambda: time.time() + (ahead_s or 0.0))
-        conventions = Conventions(
-            multi_model=settings.multi_model,
-            default_accept=settings.default_accept,
-            pickles=settings.pickles,
-            trust=settings.trust,
-            image=settings.image,
-            strict=settings.strict,
-            ensemble=settings.ensemble,
-            inference_output=settings.inference_output,
-            memory_bytes=self._memory.size_bytes,
-        )
+        conventions = _conventions(settings, self._memory)
+        self._placing = _placing(settings, self._journal, self._calendar, environment, device)
         self._zygote_access = ZygoteAccess(settings.zygote, settings.whole_zygote)
         self._meter = Meter()
         loader = self._make_loader(conventions, ended)
@@ -156,7 +184,8 @@ class InstanceProcess:
         """The answer to `GET /_torpor/state`."""
         fault = self._serving.fault()
         models, used_bytes = self._serving.models(), await self._loader.used_bytes()
-        return {
+        device = self._placing.status() if self._placing is not None else None
+        status: InstanceStatus = {
             "unready": self._serving.unready(),
             "fault": fault.value if fault else None,
             "kept": isinstance(self._serving, KeptMode),
@@ -171,6 +200,9 @@ class InstanceProcess:
             "decisions": self._journal.after(after, model),
             "last_seq": self._journal.last_seq,
         }
+        if device is not None:
+            status["device"] = device
+        return status
 
     async def resize(self, budget_bytes: int) -> MemoryChanged:
         """The answer to `POST /_torpor/memory`."""
@@ -221,6 +253,7 @@ class InstanceProcess:
                 trials=trials,
                 suspects=self._suspects,
                 forms=forms,
+                placing=self._placing,
             )
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended)

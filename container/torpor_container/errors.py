@@ -33,6 +33,7 @@
     │   ├── NotReady                503
     │   └── StarvedTrial            503
     └── MachineFault                503, the machine is at fault: no disk, no descriptor
+        └── DeviceLost              503
 
 The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`. Only that of
 PredictionFailed is the message and the traceback as text, as the inference toolkit answers.
@@ -336,6 +337,15 @@ class MachineFault(ContainerError):
     status = 503
     type = "MachineException"
     fault = Fault.MACHINE_FAILED
+
+
+class DeviceLost(MachineFault):
+    """The device that the model predicts on is gone, or refuses all work of this process: another instance replaces
+    this one."""
+
+    @classmethod
+    def because(cls, device: str, said: str) -> Self:
+        return cls(f"the device {device} is lost: {said}. Another instance takes over: try again.")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from torpor_container.core.devices.asked_device import AskedDevice, asked_device
 from torpor_container.core.eviction import POLICIES, policy
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.image.aws_images import IMAGES, selected
@@ -150,6 +151,10 @@ def _delay(text: str) -> float:
     return _amount(text) / 1000 if float(text) else 0.0
 
 
+def _optional_mib(text: str) -> int | None:
+    return _mib(text) if text else None
+
+
 def _optional_amount(text: str) -> float | None:
     return _amount(text) if text else None
 
@@ -227,7 +232,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_VERDICTS_FOLDER", "verdicts_folder", str, "", "The folder of the verdicts of trials, which all instances of one machine share. Empty: `verdicts` in SAGEMAKER_BASE_DIR. The endpoint sets it."),
     Setting("TORPOR_ONNX_WEIGHTS", "onnx_weights", _one_of("auto", "shared", "private"), "auto", "Whose the weights of an ONNX model are. `shared`: a file that all instances of the variant on one machine map (`docs/explanation/residency.md`). `private`: each instance has a copy, as ONNX Runtime makes it. `auto`: shared until the model is hot, then private if there is room. Models with less than 256 KiB of weights are always private."),
     Setting("TORPOR_TREES", "trees", _one_of("auto", "library", "flat"), "auto", "What answers for models of trees (XGBoost, scikit-learn; LightGBM's text models always answer by flat trees). `auto`: their library, until flat trees of the model are made and proved to answer alike (`docs/explanation/flat-trees.md`). `library`: always their library. `flat`: as `auto`, and the first answer waits for the flat trees. A model that flat trees do not cover stays with its library, as do all where Torpor was installed without a C compiler."),
+<<<<<<< HEAD
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of processors: of threads that predict, and of turns that they share with user scripts (`docs/reference/models.md`)."),
+=======
+    Setting("TORPOR_DEVICE", "device", asked_device, "cpu", "What models predict on. `cpu`: the processor. `cuda` or `cuda:N`: an NVIDIA GPU, without which the endpoint is refused. `auto`: a GPU where one is found, else the processor, as `torpor why` says. An instance type with a GPU means `cuda`, unless this or the endpoint's `--device` says otherwise (`docs/how-to/gpu.md`)."),
+    Setting("TORPOR_DEVICE_MEMORY_MIB", "device_bytes", _optional_mib, "", "The memory of the device that the instance may use. Empty: nine tenths of what is free when it starts. Give each its part where several instances share a device."),
+    Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of threads that predict."),
+>>>>>>> d8447e52 (Predict on a device behind one seam, with a tier of its own)
     Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),
     Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "The most requests for one model that are predicted together. It holds for models whose answers stay the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 if the prediction needs no thread, else 1."),
     Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch waits for more requests if it is smaller than the model's last batch, in milliseconds."),
@@ -311,6 +322,8 @@ class Settings:
     verdicts_folder: str
     onnx_weights: str
     trees: str
+    device: AskedDevice
+    device_bytes: int | None
     vcpu: int
     model_concurrency: int | None
     batch_size: int | None

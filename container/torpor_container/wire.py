@@ -224,6 +224,19 @@ class LoadedModel(TypedDict):
     hits: int
 
 
+class DeviceStatus(TypedDict):
+    """The device that an instance predicts on."""
+
+    name: str  # such as `cuda:0`
+    model: str  # what its maker calls it
+    busy_percent: float  # of the last moments, as its driver reports it
+    used_bytes: int  # by all processes
+    total_bytes: int
+    own_bytes: int  # by this instance
+    budget_bytes: int  # what this instance may use
+    models: list[str]  # the names of the models on it
+
+
 class InstanceStatus(TypedDict):
     """The answer to `GET /_torpor/state`."""
 
@@ -238,5 +251,6 @@ class InstanceStatus(TypedDict):
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started
+    device: NotRequired[DeviceStatus]  # absent where models predict on the processor alone
     decisions: list[DecisionRecord]
     last_seq: int

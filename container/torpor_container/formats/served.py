@@ -10,7 +10,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 
 from torpor_container.content import Answers, RowLayout
-from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
+from torpor_container.errors import BadInput, ContainerError, MachineFault, OutOfMemory, PredictionFailed, bare
 from torpor_container.formats.format import Mapped
 from torpor_container.formats.frameworks import said_by
 from torpor_container.invocation import Invocation, Reply
@@ -79,6 +79,8 @@ class ServedModel(Generic[Inputs]):
             del inputs
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while predicting: {error}") from error
+        except MachineFault:  # the device is lost: neither rows nor model are at fault
+            raise
         except self.refusals as error:
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.formats.lightgbm.lightgbm_format import LIGHTGBM
 from torpor_container.formats.onnx import ONNX
 from torpor_container.formats.sklearn.estimators import SCIKIT_LEARN
@@ -15,6 +16,8 @@ WAYS_OF_TREES = {"library": PRIVATE, "auto": SHARED, "flat": FIRST}
 
 
 def ways_of(settings: Settings) -> Mapping[str, str]:
-    """The way of each format, in the words of `mapped_forms`. Trees need the extension that walks them."""
+    """The way of each format, in the words of `mapped_forms`. Trees need the extension that walks them. Where models
+    may predict on a device, the weights of an ONNX model are there."""
     trees = WAYS_OF_TREES[settings.trees] if walking.extension() is not None else PRIVATE
-    return {ONNX: settings.onnx_weights, **dict.fromkeys(TREES, trees)}
+    on_processor = settings.device.kind is DeviceKind.CPU
+    return {ONNX: settings.onnx_weights if on_processor else PRIVATE, **dict.fromkeys(TREES, trees)}

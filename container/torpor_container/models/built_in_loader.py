@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import FIFOCache
 
@@ -38,6 +38,10 @@ from torpor_container.settings import Settings
 from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import TrialCandidate, Trials
 from torpor_container.trials.verdicts import key_of
+
+if TYPE_CHECKING:
+    from torpor_container.models.on_device.instance_device import NoDevice
+    from torpor_container.models.on_device.placing import Placing
 
 LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
@@ -81,11 +85,13 @@ class BuiltInLoader:
         trials: Trials | None = None,
         suspects: Suspects | None = None,
         forms: MappedForms | None = None,
+        placing: "Placing | NoDevice | None" = None,
     ) -> None:
         """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` knows whether
         other work takes memory in this process meanwhile, `gauge` measures how much the process uses, and `give_back`
         returns freed memory to the system. `trials` tries new versions of models before they are loaded; `suspects`
-        records which model predicts. `forms` has models that instances map."""
+        records which model predicts. `forms` has models that instances map; `placing`, the
+        device on which models predict, if there is one."""
         self._settings = settings
         self._memory = memory
         self._conventions = conventions
@@ -116,7 +122,8 @@ class BuiltInLoader:
         self._known: FIFOCache[Path, tuple[Format, Path]] = FIFOCache(KNOWN_MAX)  # by the folder of each version
         self._settling: asyncio.Future[Settled] | None = None  # a request to settle that has not begun
         tools = Tools(self._loaders, self._predictors, self._sizing, self._meter, self._gauge, EffortClocks(clock))
-        self._in_process = InProcessLoading(tools, conventions, memory, settings.batch_size, suspects, forms)
+        self._placing = placing
+        self._in_process = InProcessLoading(tools, conventions, memory, settings.batch_size, suspects, forms, placing)
         self._verdicts = verdicts_of(settings)
         self._quarantine = (
             Quarantine(trials, self._verdicts, self._free_bytes, self.unload) if trials is not None else None
@@ -134,6 +141,8 @@ class BuiltInLoader:
         async with AsyncExitStack() as closing:
             for part in (self._measurers, self._loaders, self._predictors):
                 closing.callback(part.close)
+            if self._placing is not None:
+                closing.push_async_callback(self._placing.close)
             closing.push_async_callback(self._unload_all)
             if self._forms is not None:
                 closing.callback(self._forms.close)
@@ -148,7 +157,9 @@ class BuiltInLoader:
                 raise failure
 
     def unready(self) -> str | None:
-        """Asks for a replacement once many threads are stuck in models' own code."""
+        """Asks for a replacement once many threads are stuck in models' own code, or the device is lost."""
+        if self._placing is not None and self._placing.lost:
+            return self._placing.lost
         lost = self._predictors.lost + self._loaders.lost
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 

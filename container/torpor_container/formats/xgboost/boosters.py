@@ -67,11 +67,13 @@ class Member:
 
     def configuration(self) -> Any:
         """The learner's configuration, by XGBoost. It takes a call on another thread."""
-        return _apart(lambda: json.loads(self.booster.save_config())["learner"])
+        return in_thread_of_boosters(lambda: json.loads(self.booster.save_config())["learner"])
 
     def asked(self) -> "Member":
         """The same with its traits: a booster whose bytes do not tell them is asked."""
-        return self if self.traits else replace(self, traits=_apart(lambda: BoosterTraits.of(self.booster)))
+        return (
+            self if self.traits else replace(self, traits=in_thread_of_boosters(lambda: BoosterTraits.of(self.booster)))
+        )
 
     def predictor(self) -> Callable[[Rows], Any]:
         return _predictor(self.booster, self.traits or BoosterTraits(), self.missing)
@@ -117,16 +119,16 @@ def serve_members(
         types=aws_image.types(conventions),
         layout=layout,
         rowwise=True,
-        freed=_apart,
+        freed=in_thread_of_boosters,
         note="; ".join(member.note for member in members if member.note),
     )
 
 
 def _layout(member: Member) -> RowLayout:
-    names = names_lazily(member.booster, lambda asked: asked.feature_names, on=_apart)
+    names = names_lazily(member.booster, lambda asked: asked.feature_names, on=in_thread_of_boosters)
     layout = RowLayout(columns=member.columns, names=names)
     if member.traits and member.traits.categorical:
-        return replace(layout, categories=lazily(member.booster, learned_categories.of, on=_apart))
+        return replace(layout, categories=lazily(member.booster, learned_categories.of, on=in_thread_of_boosters))
     return layout
 
 
@@ -184,7 +186,7 @@ def _kind(booster: Any) -> str:
     return str(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
 
 
-def _apart(work: Callable[[], T]) -> T:
+def in_thread_of_boosters(work: Callable[[], T]) -> T:
     """Run work on the one thread that queries boosters and frees them.
 
     XGBoost keeps what a booster answered a thread until that thread frees it. If another does, it is kept for ever:

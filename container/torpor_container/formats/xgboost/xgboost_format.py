@@ -47,19 +47,19 @@ def files(directory: Path) -> list[Path]:
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
     """Load a booster. Raises LoadFailed."""
-    if _is_pickle(path):
+    if is_pickle(path):
         return pickled.load(path, conventions)
     return boosters.serve_members([_read(path, conventions)], conventions)
 
 
 def member(path: Path, conventions: Conventions) -> Member:
     """The booster in a file, for use with others. Raises LoadFailed."""
-    return pickled.member(path, conventions) if _is_pickle(path) else _read(path, conventions)
+    return pickled.member(path, conventions) if is_pickle(path) else _read(path, conventions)
 
 
 def step(path: Path) -> Step:
     """XGBoost alone, but for a pickle: that may hold an estimator with scikit-learn's interface."""
-    return Step.WHOLE if _is_pickle(path) else Step.BOOSTERS
+    return Step.WHOLE if is_pickle(path) else Step.BOOSTERS
 
 
 def is_sound(path: Path) -> bool:
@@ -72,7 +72,7 @@ def is_sound(path: Path) -> bool:
 def _converted(path: Path, conventions: Conventions) -> bytes:
     from torpor_container.formats.xgboost import flat_conversion  # an instance makes none itself
 
-    if _is_pickle(path):
+    if is_pickle(path):
         return pickled.converted(path, conventions)
     return flat_conversion.converted(_read(path, conventions))
 
@@ -82,13 +82,13 @@ write_flat = flat_forms.writing(_converted)
 
 def _open_flat(file: Any, mapped: Mapped, path: Path, conventions: Conventions) -> ServableModel:
     """Serve a model from its flat trees, if it may be loaded."""
-    if _is_pickle(path):
+    if is_pickle(path):
         return pickled.from_trees(file, mapped, path, conventions)
     _check_allowed(path, _head(path), conventions)
     return flat_serving.serve(file, mapped, conventions)
 
 
-def _is_pickle(path: Path) -> bool:
+def is_pickle(path: Path) -> bool:
     head = _head(path)
     if contents.is_old_xgboost(head) and not head.startswith(PICKLE):
         return False

@@ -1,0 +1,177 @@
+"""An NVIDIA GPU: its memory and its use by NVML, and how ONNX Runtime and XGBoost are made to predict on it.
+
+NVML makes no context: whatever only asks takes no memory of the device. The environment needs the extra `gpu`.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from torpor_container.core.devices.asked_device import AskedDevice
+from torpor_container.devices.device import DeviceMissing, DeviceUse
+from torpor_container.how_to_install import how_to_install
+
+PROVIDER = "CUDAExecutionProvider"
+OVERLAPPING = (("onnxruntime", "onnxruntime-gpu"), ("xgboost-cpu", "xgboost"))
+"""Packages that write the same files: of two that are installed, nobody knows which one is imported."""
+
+
+class CudaDevice:
+    """One GPU, by its number among those that CUDA_VISIBLE_DEVICES lets the process see."""
+
+    def __init__(self, asked: AskedDevice, environment: Mapping[str, str] = os.environ) -> None:
+        """Raises DeviceMissing."""
+        self.name, self.lost = asked.cuda_name, ""
+        self._number = asked.number
+        check_packages()
+        self._nvml, self._handle = _handle(asked.number, environment)
+        self.model = _text(self._nvml.nvmlDeviceGetName(self._handle))
+        self.total_bytes = int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total)
+        self._before_bytes = self.use().used_bytes  # what others hold, where the driver does not tell processes apart
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as NVML counts them
+
+    def use(self) -> DeviceUse:
+        rates = self._nvml.nvmlDeviceGetUtilizationRates(self._handle)
+        return DeviceUse(float(rates.gpu), int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used))
+
+    def own_bytes(self) -> int:
+        """In a container the driver may report other process numbers: then all that came since the start is ours."""
+        processes = self._nvml.nvmlDeviceGetComputeRunningProcesses_v3(self._handle)
+        own = [one.usedGpuMemory for one in processes if one.pid == os.getpid()]
+        if own and own[0] is not None:
+            return int(own[0])
+        return max(0, self.use().used_bytes - self._before_bytes)
+
+    # -- ONNX Runtime ----------------------------------------------------------------------------------------------
+    def session(self, model: str | bytes, options: Any, cap_bytes: int) -> Any:
+        import onnxruntime
+
+        if PROVIDER not in onnxruntime.get_available_providers():
+            raise DeviceMissing(
+                f"ONNX Runtime {onnxruntime.__version__} of this environment has no {PROVIDER}: "
+                f"{how_to_install('gpu')}, in an environment without onnxruntime"
+            )
+        _preload()
+        provider = {
+            "device_id": str(self._number),
+            "gpu_mem_limit": str(cap_bytes),
+            "arena_extend_strategy": "kSameAsRequested",
+            "cudnn_conv_use_max_workspace": "0",
+        }
+        # weights outside the arena go back to the device when the session is freed
+        options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        session = onnxruntime.InferenceSession(model, options, providers=[(PROVIDER, provider), "CPUExecutionProvider"])
+        if session.get_providers()[0] != PROVIDER:
+            raise DeviceMissing(
+                f"ONNX Runtime could not use {self.name}, and would predict on the processor: its libraries of CUDA "
+                "or cuDNN are missing or do not fit the driver"
+            )
+        session.disable_fallback()  # a failed run would make a session on the processor
+        return session
+
+    def close_session(self, session: Any) -> None:
+        """Nothing more: a session gives back its memory when it is freed."""
+
+    def run(self, session: Any, outputs: list[str], feed: dict[str, Any], shrink: bool) -> list[Any]:
+        options = None
+        if shrink:
+            import onnxruntime
+
+            options = onnxruntime.RunOptions()
+            options.add_run_config_entry("memory.enable_memory_arena_shrinkage", f"gpu:{self._number}")
+        values: list[Any] = session._sess.run(outputs, feed, options)
+        return values
+
+    # -- XGBoost ---------------------------------------------------------------------------------------------------
+    def place(self, booster: Any) -> None:
+        """XGBoost changes the device by itself where it finds none, with a warning at most: its configuration tells."""
+        import json
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            booster.set_param({"device": self.name, "nthread": 1, "validate_parameters": False})
+            configuration = json.loads(booster.save_config())["learner"]["generic_param"]
+        if configuration.get("device") != self.name:
+            raise DeviceMissing(
+                f"XGBoost found no {self.name}, and would predict on the processor. "
+                f"It may be built without CUDA: {how_to_install('gpu')}, in an environment without xgboost-cpu"
+            )
+
+    def close_booster(self, booster: Any) -> None:
+        """Nothing more: a booster gives back its memory when it is freed."""
+
+    def rows(self, rows: Any) -> Any:
+        """By CuPy where it is installed. Without it, XGBoost copies the rows by a matrix of its own."""
+        cupy = _cupy()
+        if cupy is None:
+            return rows
+        with cupy.cuda.Device(self._number):
+            return cupy.asarray(rows)
+
+
+def check_packages() -> None:
+    """Raises DeviceMissing if packages for the processor and for a device are installed beside each other."""
+    for one, other in OVERLAPPING:
+        if _installed(one) and _installed(other):
+            raise DeviceMissing(
+                f"{one} and {other} are both installed, and overwrite each other's files: install the extra gpu in an "
+                "environment of its own"
+            )
+
+
+def _installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _handle(number: int, environment: Mapping[str, str]) -> tuple[Any, Any]:
+    """NVML, and its handle of a device. Raises DeviceMissing."""
+    try:
+        import pynvml  # type: ignore[import-not-found]  # of the extra gpu
+    except ModuleNotFoundError:
+        raise DeviceMissing(f"the package nvidia-ml-py is not installed: {how_to_install('gpu')}") from None
+    try:
+        pynvml.nvmlInit()
+        count = int(pynvml.nvmlDeviceGetCount())
+    except pynvml.NVMLError as error:
+        raise DeviceMissing(f"NVIDIA's driver, libnvidia-ml.so.1, does not answer: {error}") from None
+    named = environment.get("CUDA_VISIBLE_DEVICES")
+    visible = [str(one) for one in range(count)] if named is None else [one.strip() for one in named.split(",") if one]
+    if number >= len(visible):
+        seen = f", and CUDA_VISIBLE_DEVICES={named}" if named is not None else ""
+        raise DeviceMissing(f"the driver has {count} devices{seen}: there is no cuda:{number}")
+    one = visible[number]
+    try:
+        if one.isdecimal():
+            return pynvml, pynvml.nvmlDeviceGetHandleByIndex(int(one))
+        return pynvml, pynvml.nvmlDeviceGetHandleByUUID(one.encode())
+    except pynvml.NVMLError as error:
+        raise DeviceMissing(f"CUDA_VISIBLE_DEVICES names {one}, which the driver does not have: {error}") from None
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name
+
+
+@cache
+def _preload() -> None:
+    """Load CUDA's libraries from the packages that pip installed beside ONNX Runtime."""
+    import onnxruntime
+
+    onnxruntime.preload_dlls()
+
+
+@cache
+def _cupy() -> Any:
+    try:
+        import cupy  # type: ignore[import-not-found]  # taken where it is installed
+    except ImportError:
+        return None
+    return cupy

@@ -1,0 +1,164 @@
+"""The container contract where models predict on a device, which is simulated: nothing here was seen on a real one."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+from tests.container.helpers.contract_platform import Platform
+from tests.container.helpers.format_models import Trained, save_onnx
+from torpor_container.devices.simulated_device import SimulatedDevice
+from torpor_container.processes.zygote_client import ZygoteClient
+
+MIB = 1024**2
+ROW = b"0.1,0.2,0.3,0.4"
+"""One row of four columns."""
+MODEL_BYTES = 40 * MIB
+"""What a model takes on the device in these stories."""
+
+
+@pytest.fixture(scope="session")
+def onnx_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    rows = np.random.default_rng(7).normal(size=(50, 4)).astype(np.float32)
+    path = tmp_path_factory.mktemp("onnx") / "model.onnx"
+    save_onnx(Trained(rows, rows @ np.arange(1.0, 5.0, dtype=np.float32)), path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def booster() -> bytes:
+    rows = np.random.default_rng(7).normal(size=(50, 4)).astype(np.float32)
+    trained = xgboost.train({"max_depth": 2}, xgboost.DMatrix(rows, rows @ np.arange(1.0, 5.0)), 5)
+    return bytes(trained.save_raw("ubj"))
+
+
+@pytest.fixture
+def device() -> SimulatedDevice:
+    """It has room for two models of 40 MiB beside the context of the process, and no third."""
+    return SimulatedDevice(400 * MIB, taken=lambda own_bytes: MODEL_BYTES)
+
+
+@pytest.fixture
+def on_device(tmp_path: Path, zygote: ZygoteClient, device: SimulatedDevice) -> Callable[..., Platform]:
+    return partial(
+        Platform,
+        tmp_path,
+        device=device,
+        TORPOR_WARM_PARENT=str(zygote.path),
+        TORPOR_TRIALS="false",
+        TORPOR_DEVICE="cuda:0",
+        TORPOR_DEVICE_MEMORY_MIB="400",
+    )
+
+
+@pytest.fixture
+def platform(on_device: Callable[..., Platform]) -> Iterator[Platform]:
+    with on_device() as instance:
+        yield instance
+
+
+def unpacked(folder: Path, name: str, content: bytes, file: str = "model.onnx") -> str:
+    place = folder / "store" / name
+    place.mkdir(parents=True)
+    (place / file).write_bytes(content)
+    return str(place)
+
+
+def test_a_model_enters_the_device_as_it_is_loaded_and_answers_as_on_the_processor(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    assert platform.load("a", unpacked(tmp_path, "a", onnx_file)).status == 200
+    assert platform.get("/_torpor/state").json()["device"]["models"] == ["a"]
+    answer = platform.invoke("a", ROW)
+    assert (answer.status, len(answer.json())) == (200, 1)
+    assert device.own_bytes() > MODEL_BYTES
+
+
+def test_a_load_that_finds_no_room_on_the_device_is_507_and_the_others_answer(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    for name in "ab":
+        assert platform.load(name, unpacked(tmp_path, name, onnx_file)).status == 200
+    held = device.own_bytes()
+    refused = platform.load("c", unpacked(tmp_path, "c", onnx_file))
+    assert refused.status == 507, refused.body
+    assert "cuda:0" in refused.json()["message"]
+    assert device.own_bytes() == held, "a refused load leaks nothing"
+    assert {name: platform.invoke(name, ROW).status for name in "abc"} == {"a": 200, "b": 200, "c": 404}
+
+
+def test_an_unload_gives_the_room_on_the_device_back(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    for name in "ab":
+        platform.load(name, unpacked(tmp_path, name, onnx_file))
+    held = device.own_bytes()
+    assert platform.delete("a").status == 200
+    assert device.own_bytes() == held - MODEL_BYTES
+    assert platform.load("c", unpacked(tmp_path, "c", onnx_file)).status == 200
+
+
+def test_memory_that_another_process_takes_meanwhile_is_no_fault_of_the_plan_but_507(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    device.others_bytes = 80 * MIB
+    refused = platform.load("a", unpacked(tmp_path, "a", onnx_file))
+    assert (refused.status, device.own_bytes()) == (507, 0)
+
+
+def test_a_prediction_that_finds_no_memory_is_507_and_the_next_one_answers(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    platform.load("a", unpacked(tmp_path, "a", onnx_file))
+    device.full_at_runs = 1
+    refused = platform.invoke("a", ROW)
+    assert (refused.status, "no memory" in refused.json()["message"]) == (507, True)
+    assert platform.invoke("a", ROW).status == 200
+
+
+def test_a_lost_device_is_said_and_asks_for_another_instance(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    platform.load("a", unpacked(tmp_path, "a", onnx_file))
+    device.breaks_at_run = True
+    lost = platform.invoke("a", ROW)
+    assert lost.status == 503
+    assert "illegal memory access" in lost.json()["message"]
+    assert "lost" in platform.get("/ping").body.decode()
+    assert platform.get("/ping").status != 200
+
+
+def test_a_neighbour_on_the_processor_answers_while_the_device_is_lost(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    rows = np.random.default_rng(7).normal(size=(50, 4)).astype(np.float32)
+    forest = Trained(rows, rows @ np.arange(1.0, 5.0, dtype=np.float32)).lightgbm
+    text = forest.model_to_string().encode()
+    platform.load("a", unpacked(tmp_path, "a", onnx_file))
+    assert platform.load("tree", unpacked(tmp_path, "tree", text, "model.txt")).status == 200
+    device.breaks_at_run = True
+    assert platform.invoke("a", ROW).status == 503
+    assert platform.invoke("tree", ROW).status == 200
+
+
+def test_xgboost_that_falls_back_to_the_processor_is_refused(
+    platform: Platform, tmp_path: Path, booster: bytes, device: SimulatedDevice
+) -> None:
+    device.falls_back = True
+    refused = platform.load("b", unpacked(tmp_path, "b", booster, "model.ubj"))
+    assert refused.status == 500
+    assert "would predict on the processor" in refused.json()["message"]
+    assert device.own_bytes() == 0
+
+
+def test_a_model_of_xgboost_answers_single_rows_and_batches_alike(
+    platform: Platform, tmp_path: Path, booster: bytes
+) -> None:
+    assert platform.load("b", unpacked(tmp_path, "b", booster, "model.ubj")).status == 200
+    one = platform.invoke("b", ROW)
+    many = platform.invoke("b", b"\n".join([ROW] * 5000))
+    assert (one.status, many.status) == (200, 200)
+    assert set(many.json()) == set(one.json())
