@@ -84,6 +84,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "prediction_pace",
         "target_names",
         "work_wait",
+        "devices",
     ),
     **_rooms(ACCOUNT, "access", "alarms", "origins", "outages", "s3_address"),
     **_rooms(

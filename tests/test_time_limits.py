@@ -78,6 +78,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/modes/single_mode.py": (LOAD, READY),
     "container/torpor_container/processes/zygote_client.py": (IGNORES,),
     "container/torpor_container/running/requirements.py": (LOAD,),
+    "container/torpor_container/models/on_device/device_runner.py": (CALL,),
     "container/torpor_container/running/runners.py": (CALL,),
     "container/torpor_container/transport/stream_client.py": ("Part of a streamed answer",),
     "container/torpor_container/transport/upstream.py": (CALL,),
