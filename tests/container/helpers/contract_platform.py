@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from torpor_container.app import InstanceProcess
-from torpor_container.devices.device import Device
 from torpor_container.settings import Settings
 
 WITHIN_S = 60.0
@@ -43,13 +42,7 @@ class AdvanceableLoop(asyncio.SelectorEventLoop):
 class Platform:
     """Its event loop has a thread of its own, so a test may make calls that wait for each other. Use it with `with`."""
 
-    def __init__(
-        self,
-        folder: Path,
-        ended: Callable[[], None] = lambda: None,
-        device: Device | None = None,
-        **settings: str,
-    ) -> None:
+    def __init__(self, folder: Path, ended: Callable[[], None] = lambda: None, **settings: str) -> None:
         environment = {
             "SAGEMAKER_MULTI_MODEL": "true",
             "SAGEMAKER_BASE_DIR": str(folder),
@@ -58,9 +51,12 @@ class Platform:
         }
         self._loop = AdvanceableLoop()
         self._thread = threading.Thread(target=self._loop.run_forever)
-        self._app = InstanceProcess(Settings.read(environment), ended=ended, device=device).app()
+        self._app = self._instance(Settings.read(environment), ended).app()
         self._stop = asyncio.Event()
         self._started = asyncio.Event()
+
+    def _instance(self, settings: Settings, ended: Callable[[], None]) -> InstanceProcess:
+        return InstanceProcess(settings, ended=ended)
 
     def __enter__(self) -> "Platform":
         self._thread.start()

@@ -10,8 +10,10 @@ import xgboost
 
 from tests.container.helpers.contract_platform import Platform
 from tests.container.helpers.format_models import Trained, save_onnx
+from torpor_container.app import InstanceProcess
 from torpor_container.devices.simulated_device import SimulatedDevice
 from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_container.settings import Settings
 
 MIB = 1024**2
 ROW = b"0.1,0.2,0.3,0.4"
@@ -43,10 +45,13 @@ def device() -> SimulatedDevice:
 
 @pytest.fixture
 def on_device(tmp_path: Path, zygote: ZygoteClient, device: SimulatedDevice) -> Callable[..., Platform]:
+    class PlatformWithDevice(Platform):
+        def _instance(self, settings: Settings, ended: Callable[[], None]) -> InstanceProcess:
+            return InstanceProcess(settings, ended=ended, device=device)
+
     return partial(
-        Platform,
+        PlatformWithDevice,
         tmp_path,
-        device=device,
         TORPOR_WARM_PARENT=str(zygote.path),
         TORPOR_TRIALS="false",
         TORPOR_DEVICE="cuda:0",
