@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from torpor_container.adapter.foreign_loaders import ForeignLoader, ForeignSingleLoader
 from torpor_container.adapter.foreign_server import ForeignServer
+from torpor_container.adapter.memory_bound import memory_bound_bytes
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.digests import LIST, DigestedStore
 from torpor_container.artifacts.location import Location, Prefix
@@ -256,7 +257,8 @@ class InstanceProcess:
                 placing=self._placing,
             )
         base_dir = Path(settings.base_dir)
-        server = ForeignServer(settings.container, base_dir, self._zygote_access, ended)
+        most_bytes = memory_bound_bytes(self._environment)
+        server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, most_bytes)
         if settings.multi_model:
             return ForeignLoader(server, theirs(self._environment), clock)
         return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock)

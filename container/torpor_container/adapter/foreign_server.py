@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from torpor_container.adapter.memory_bound import until_exceeded
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.image.server_command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
@@ -45,13 +46,22 @@ log = logging.getLogger(__name__)
 
 
 class ForeignServer:
-    """One foreign container. It calls `ended` when its process ends by itself: SageMaker replaces the instance then."""
+    """One foreign container. It calls `ended` when its process ends by itself: SageMaker replaces the instance then. It
+    is ended if all its processes hold more than `most_bytes` of memory."""
 
-    def __init__(self, command: ServerCommand, base_dir: Path, zygote: ZygoteAccess, ended: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        command: ServerCommand,
+        base_dir: Path,
+        zygote: ZygoteAccess,
+        ended: Callable[[], None],
+        most_bytes: int | None = None,
+    ) -> None:
         self._command = command
         self._base_dir = base_dir
         self._zygote = zygote
         self._ended = ended
+        self._most_bytes = most_bytes
         self._child: Child | None = None
         self._temp: Path | None = None
         self._block: Block | None = None
@@ -138,14 +148,24 @@ class ForeignServer:
 
     async def _watch_process(self, child: Child) -> None:
         """Ping the container while its process lives, and report the end of that."""
-        pinging = asyncio.create_task(self._ping_forever())
+        beside = [asyncio.create_task(self._ping_forever())]
+        if self._most_bytes is not None:
+            beside.append(asyncio.create_task(self._bound(child, self._most_bytes)))
         try:
             code = await child.wait()
         finally:
-            pinging.cancel()
+            for task in beside:
+                task.cancel()
         self._ready.clear()
         log.error("the container's process ended with exit code %d", code)
         self._ended()
+
+    async def _bound(self, child: Child, most_bytes: int) -> None:
+        await until_exceeded(most_bytes, self.processes)
+        for pid in self.processes():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        child.kill()
 
     async def _ping_forever(self) -> None:
         for pause_s in _pauses():

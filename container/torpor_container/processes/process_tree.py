@@ -16,6 +16,8 @@ PROCESSORS: Final = "TORPOR_PROCESSORS"
 """The numbers of the processors that it may run on, with commas between them (sched_setaffinity(2))."""
 GROUP: Final = "TORPOR_PROCESSOR_GROUP"
 """The folder of the control group that bounds its share of processor time (cgroups(7))."""
+MEMORY_BOUND: Final = "TORPOR_MEMORY_BOUND_MIB"
+"""How much memory the processes of a foreign container may hold together, if it is a copy of an inference component."""
 PR_SET_CHILD_SUBREAPER = 36
 PASSES = 3
 """How often to look for descendants: a pass finds those that were started during the one before."""

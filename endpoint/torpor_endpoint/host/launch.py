@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from torpor_container import wire
 from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
+from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SCRIPT_NETWORKS
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.pricing.catalogue import (
@@ -175,7 +176,7 @@ def _defaults(variant: Variant, place: int) -> dict[str, str]:
 def _bounds(copies: CopyNeeds, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that bound a copy of an inference component. Its Environment may ask for less, and not for more."""
     memory_mib = min(copies.bound_mib, MEMORY.read(environment[MEMORY.variable]) // MIB)
-    bounds = {MEMORY.variable: str(memory_mib)}
+    bounds = {MEMORY.variable: str(memory_mib), MEMORY_BOUND: str(memory_mib)}
     if copies.cores:
         threads = min(ceil(copies.cores), VCPU.read(environment[VCPU.variable]))
         bounds |= {CORES: f"{copies.cores:g}", VCPU.variable: str(threads)}

@@ -19,6 +19,7 @@ from tests.container.helpers.contract_platform import Answer, Platform
 from tests.helpers.processes import gone
 from tests.helpers.waiting import soon
 from torpor_container import wire
+from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.transport.parts import RecordReader
 
@@ -104,6 +105,19 @@ def test_a_lower_budget_unloads_idle_models_from_the_container(adapted: AdaptedC
         assert platform.request("POST", wire.MEMORY, b'{"budget_bytes": 1000000}').status == 200
         assert resident(platform) == set()
         assert ("unloaded", "a.tar.gz") in decisions(platform, "unloaded")
+
+
+def test_a_copy_whose_container_takes_more_memory_than_it_may_have_is_ended(
+    adapted: AdaptedContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapted.put("a.tar.gz")
+    monkeypatch.setenv(MEMORY_BOUND, "1")
+    with adapted.instance():
+        until(lambda: adapted.ends == 1)
+    monkeypatch.setenv(MEMORY_BOUND, "1000")
+    with adapted.instance() as platform:
+        assert call(platform, "a.tar.gz").status == 200
+    assert adapted.ends == 1
 
 
 def test_the_headers_of_aws_and_of_traces_reach_it_in_their_spelling_and_no_others_do(

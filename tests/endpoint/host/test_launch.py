@@ -147,5 +147,6 @@ def test_a_copy_of_a_component_has_its_own_bounds_whatever_its_environment_asks_
     found = spec.environment
     assert (found["TORPOR_MEMORY_MIB"], found["TORPOR_VCPU"]) == (memory_mib, threads)
     assert found.get("TORPOR_CORES", "") == cores
+    assert found["TORPOR_MEMORY_BOUND_MIB"] == memory_mib
     assert spec.resources == Resources(copies.cores or 2, copies.bound_mib, 0)
     assert spec.logs == tmp_path / "components" / "c" / "v"
