@@ -30,6 +30,14 @@ gc.disable()
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for configuration without any: the user's own price list changes no outcome."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        yield
+
+
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()

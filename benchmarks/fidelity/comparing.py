@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.fidelity.live import Lived
 from torpor.pages.data_frames import STEPS
+from torpor.simulator.costs.ways_to_serve import TERMS
 from torpor.simulator.fitting import Fitted, fitted
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
@@ -22,7 +23,6 @@ from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.workloads import Recorded
 from torpor.workloads.profile import ModelProfile
-from torpor_endpoint.core.pricing.prices import PRICES
 
 Floats = NDArray[np.float64]
 
@@ -221,7 +221,7 @@ def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
 
 def live(lived: Lived) -> Figures:
     p50_s, p99_s = Answers.lived(lived).asked_about.quantiles_s()
-    usd = (PRICES.usd_per_hour(SIZE) or 0.0) * lived.instance_s / 3600
+    usd = TERMS.by_the_second(SIZE, lived.instance_s).usd or 0.0
     hits = float((lived.replayed.hits == 1).sum()) / len(lived.replayed)
     return Figures(hits, lived.loads, lived.unloads, lived.wakes, p50_s, p99_s, usd)
 

@@ -14,7 +14,8 @@ from torpor_endpoint.core.pages.own_models import CalledModel
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, Window, accounts
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs
-from torpor_endpoint.core.pricing.prices import PRICES, Prices
+from torpor_endpoint.core.pricing.prices import Prices
+from torpor_endpoint.kept_prices import current_prices
 from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 
@@ -57,7 +58,7 @@ class LedgerReader:
     tables: Tables
     clock: Callable[[], float]
     retention: Retention = RETENTION
-    prices: Prices = PRICES
+    prices: Callable[[], Prices] = current_prices
 
     def knows(self, endpoint: str) -> bool:
         """Whether the ledger has rows of an endpoint of this name."""
@@ -111,21 +112,21 @@ class LedgerReader:
         return [CalledModel(*row) for row in rows]
 
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
-        """The bills of every variant that had an instance or a request in the window."""
+        """The bills of every variant that had an instance or a request in the window. Raises KeptPricesUnusable."""
         now_s = self.clock()
         known_since_s = max(now_s - self.retention.kept_s, self.tables.known_since_s())
         window = Window(max(since_s, known_since_s), min(until_s, now_s))
-        found = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window)
+        found, prices = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window), self.prices()
         used = self._containers(endpoint, window)
         bills = (
             VariantBill(
-                costs(one, window, self.prices),
-                alternatives(one, window, self.prices),
+                costs(one, window, prices),
+                alternatives(one, window, prices),
                 tuple(used.pop((one.endpoint, one.variant), ())),  # of both roles of a variant that was promoted
             )
             for one in found
         )
-        return Statement(window, self.prices, tuple(bills))
+        return Statement(window, prices, tuple(bills))
 
     def _containers(self, endpoint: str | None, window: Window) -> dict[tuple[str, str], list[ContainerUse]]:
         """What the containers of pipelines took, by variant, in the minutes that begin in the window."""

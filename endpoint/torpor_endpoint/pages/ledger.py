@@ -23,6 +23,7 @@ from torpor_endpoint.core.pages.cold_starts import (
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
+from torpor_endpoint.kept_prices import KeptPricesUnusable
 from torpor_endpoint.ledger.reader import ORDERS, LedgerReader, Statement, VariantBill
 
 MODELS = 1000
@@ -70,7 +71,11 @@ class Pages:
         models = _number(request, "models", int, MODELS)
 
         def page() -> Response:
-            return JSONResponse(written(_statement(self.reading.costs(endpoint, since_s, until_s), models)))
+            try:
+                found = self.reading.costs(endpoint, since_s, until_s)
+            except KeptPricesUnusable as fault:
+                raise HTTPException(503, str(fault)) from fault
+            return JSONResponse(written(_statement(found, models)))
 
         return await asyncio.to_thread(page)
 

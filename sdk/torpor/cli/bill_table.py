@@ -1,6 +1,7 @@
 """A bill as a table: a line for each item, in every command that shows one."""
 
 from collections.abc import Sequence
+from math import isclose
 
 from rich.table import Table
 
@@ -30,7 +31,7 @@ def beside(unpriced: Sequence[str]) -> str:
 
 def quantity(amount: float) -> str:
     """With thousands separated, and at least three digits of a small amount."""
-    if amount == round(amount):
+    if isclose(amount, round(amount), rel_tol=1e-9):
         return f"{amount:,.0f}"
     return f"{amount:,.3f}" if amount >= 0.1 else f"{amount:.3g}"
 

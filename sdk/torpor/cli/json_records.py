@@ -18,6 +18,7 @@ from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 from torpor_endpoint.core.pricing.bills import BillLine
+from torpor_endpoint.core.pricing.quotes import Quote
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,25 @@ class PlanOutput:
 
 
 @dataclass(frozen=True)
+class UnpricedTypes:
+    """What the list has no price of: of the types that Torpor hosts, and of the other items."""
+
+    types: tuple[str, ...]
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PricesOutput:
+    """The price list in use: each figure with its unit, its date and its source."""
+
+    region: str
+    dated: str
+    source: str
+    quotes: tuple[Quote, ...]
+    without_a_price: UnpricedTypes
+
+
+@dataclass(frozen=True)
 class OutcomeEntry:
     """The requests that ended alike: `200`, or the code of an error. `message` is the first one's."""
 
@@ -302,6 +322,8 @@ OUTPUTS: Mapping[str, type] = {
     "why-denied": WhyDeniedOutput,
     "cold-starts": ColdStartsOutput,
     "costs": Costs,
+    "prices": PricesOutput,
+    "prices update": PricesOutput,
     "metrics": MetricsOutput,
     "top": TopOutput,
     "simulate": SimulateOutput,

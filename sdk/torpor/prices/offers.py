@@ -1,26 +1,30 @@
-"""Reads AWS's price list files, in JSON or CSV, into one kind of line. It does not interpret the lines.
+"""Reads AWS's price list files, in JSON or CSV, as a stream of one kind of line. It does not interpret the lines.
 
 AWS, on its service price list files: "The first five rows of the CSV file contain the metadata for the price list file.
 The sixth row has the column names"; in the JSON, "the product details and pricing details are in separate sections".
+A file of all regions has hundreds of megabytes: only the lines of wanted products are kept.
 """
 
 import csv
-import io
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from torpor.errors import TorporError
+from torpor.prices.json_stream import CutShort, JsonStream
 
 ON_DEMAND = "OnDemand"
 USD = "USD"
+AGAIN = "fetch it from AWS again"
+
+Attributes = Mapping[str, str]
+"""A product's, by name in lower-case letters only: `usagetype`, `regioncode`."""
 
 
 class PriceFileRefused(TorporError, ValueError):
-    """The file is not an AWS price list of SageMaker, or its prices cannot be used."""
+    """The file is not a price list of AWS's that Torpor can use."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -31,11 +35,12 @@ class PriceLine:
     """One on-demand price of one product."""
 
     sku: str
-    usd: str  # empty if the price is in another currency
+    amount: str
+    currency: str
     unit: str
     starting_range: str
     effective: str
-    attributes: Mapping[str, str]  # the product's, by name in lower-case letters only: `usagetype`, `regioncode`
+    attributes: Attributes
 
     @property
     def usage_type(self) -> str:
@@ -49,26 +54,33 @@ class PriceLine:
 
 @dataclass(frozen=True)
 class Offer:
-    """A price list file: its service, its date, and its lines."""
+    """A price list file: its service, its date, and its wanted lines."""
 
     code: str
     published: str
     lines: tuple[PriceLine, ...]
 
 
-def read_offer(path: Path) -> Offer:
-    """Read a file. Raises OSError, or PriceFileRefused for a file in neither format."""
+def read_offer(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
+    """Read a file, with the lines of the products that are wanted. Raises OSError, or PriceFileRefused for a file in
+    neither format."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        return _from_json(json.loads(text)) if text.lstrip().startswith("{") else _from_csv(text)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            begins = file.read(1024).lstrip()[:1]
+            file.seek(0)
+            if not begins:
+                raise PriceFileRefused(path, f"is empty: {AGAIN}")
+            return _from_json(JsonStream(file), wanted) if begins in "{[" else _from_csv(file, wanted)
+    except CutShort:
+        raise PriceFileRefused(path, f"is cut short: {AGAIN}") from None
     except UnicodeDecodeError as exc:
-        raise PriceFileRefused(path, "is not text; unpack a compressed file first") from exc
-    except json.JSONDecodeError as exc:
-        raise PriceFileRefused(path, f"is incomplete, or not JSON: {exc}") from exc
+        raise PriceFileRefused(path, "is not text: unpack a compressed file first") from exc
     except KeyError as exc:
-        raise PriceFileRefused(path, f"is not an AWS price list: it has no {exc}") from exc
-    except (AttributeError, TypeError, csv.Error) as exc:
-        raise PriceFileRefused(path, f"is not an AWS price list: {exc}") from exc
+        raise PriceFileRefused(path, f"is not an AWS price list: it has no {exc}: name AWS's own JSON or CSV") from exc
+    except (AttributeError, TypeError, ValueError, csv.Error) as exc:
+        if isinstance(exc, PriceFileRefused):
+            raise
+        raise PriceFileRefused(path, f"is not an AWS price list, or is cut short ({exc}): {AGAIN}") from exc
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
@@ -77,44 +89,76 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _from_json(document: dict[str, Any]) -> Offer:
-    products, terms = document["products"], document["terms"].get(ON_DEMAND, {})
-    return Offer(
-        document["offerCode"],
-        document["publicationDate"],
-        tuple(line for sku, offers in terms.items() for line in _of_product(sku, products[sku], offers)),
-    )
+def _from_json(stream: JsonStream, wanted: Callable[[Attributes], bool]) -> Offer:
+    head: dict[str, Any] = {}
+    products: dict[str, Attributes] = {}
+    lines: list[PriceLine] = []
+    for name in stream.members():
+        if name == "products":
+            products |= _products(stream, wanted)
+            head[name] = True
+        elif name == "terms":
+            if "products" not in head:
+                raise KeyError("products")  # AWS has them first
+            lines += _terms(stream, products)
+            head[name] = True
+        else:
+            head[name] = stream.value()
+    stream.end()
+    for name in ("products", "terms"):
+        if name not in head:
+            raise KeyError(name)
+    return Offer(head["offerCode"], head["publicationDate"], tuple(lines))
 
 
-def _of_product(sku: str, product: dict[str, Any], offers: dict[str, Any]) -> Iterator[PriceLine]:
-    attributes = {_plain(name): value for name, value in product["attributes"].items()}
+def _products(stream: JsonStream, wanted: Callable[[Attributes], bool]) -> Iterator[tuple[str, Attributes]]:
+    for sku in stream.members():
+        found = stream.value()["attributes"]
+        attributes = {_plain(name): value for name, value in found.items()}
+        if wanted(attributes):
+            yield sku, attributes
+
+
+def _terms(stream: JsonStream, products: Mapping[str, Attributes]) -> Iterator[PriceLine]:
+    for kind in stream.members():
+        for sku in stream.members():
+            offers = stream.value()
+            if kind == ON_DEMAND and sku in products:
+                yield from _of_product(sku, products[sku], offers)
+
+
+def _of_product(sku: str, attributes: Attributes, offers: dict[str, Any]) -> Iterator[PriceLine]:
     for offer in offers.values():
         for price in offer["priceDimensions"].values():
-            yield PriceLine(
-                sku,
-                price["pricePerUnit"].get(USD, ""),
-                price["unit"],
-                price.get("beginRange", "0"),
-                offer.get("effectiveDate", ""),
-                attributes,
-            )
+            currency, amount = next(iter(price["pricePerUnit"].items()))
+            if USD in price["pricePerUnit"]:
+                currency, amount = USD, price["pricePerUnit"][USD]
+            begins, effective = price.get("beginRange", "0"), offer.get("effectiveDate", "")
+            yield PriceLine(sku, amount, currency, price["unit"], begins, effective, attributes)
 
 
-def _from_csv(text: str) -> Offer:
-    rows = csv.reader(io.StringIO(text, newline=""))
+def _from_csv(file: TextIO, wanted: Callable[[Attributes], bool]) -> Offer:
+    rows = csv.reader(file, strict=True)
     head: dict[str, str] = {}
     for row in rows:
         if row and row[0] == "SKU":
             names = [_plain(name) for name in row]
-            lines = tuple(_of_row(dict(zip(names, values, strict=False))) for values in rows if values)
-            return Offer(head["offercode"], head["publicationdate"], tuple(line for line in lines if line is not None))
+            if "termtype" not in names:
+                raise KeyError("termtype")
+            lines = tuple(_rows(rows, names, wanted))
+            return Offer(head["offercode"], head["publicationdate"], lines)
         if len(row) > 1:
             head[_plain(row[0])] = row[1]
     raise KeyError("SKU")
 
 
-def _of_row(row: dict[str, str]) -> PriceLine | None:
-    if row["termtype"] != ON_DEMAND:
-        return None
-    usd = row["priceperunit"] if row["currency"] == USD else ""
-    return PriceLine(row["sku"], usd, row["unit"], row.get("startingrange", "0"), row.get("effectivedate", ""), row)
+def _rows(rows: Iterator[list[str]], names: list[str], wanted: Callable[[Attributes], bool]) -> Iterator[PriceLine]:
+    for values in rows:
+        if not values:
+            continue
+        if len(values) != len(names):
+            raise CutShort(f"a row has {len(values)} values, not {len(names)}")
+        row = dict(zip(names, values, strict=True))
+        if row["termtype"] == ON_DEMAND and wanted(row):
+            begins, effective = row.get("startingrange", "0"), row.get("effectivedate", "")
+            yield PriceLine(row["sku"], row["priceperunit"], row["currency"], row["unit"], begins, effective, row)

@@ -25,7 +25,8 @@ from torpor.workloads.trace import Extent
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.pricing.prices import PRICES, Prices
+from torpor_endpoint.core.pricing.prices import Prices
+from torpor_endpoint.kept_prices import KeptPricesUnusable, current_prices
 
 REQUESTS_MAX = 200_000
 """The most requests that each way is simulated with, so that an answer takes seconds."""
@@ -47,7 +48,7 @@ def main() -> None:
     os.nice(POLITENESS)
     try:
         answer = answered(read(WhatIfQuestion, json.load(sys.stdin)))
-    except TorporError as error:
+    except (TorporError, KeptPricesUnusable) as error:
         sys.exit(str(error))
     json.dump(written(answer), sys.stdout)
 
@@ -98,7 +99,7 @@ def _row(other: OtherWay, inputs: SimulationInputs, now: Scenario) -> WhatIfRow:
         other.way,
         result.hit_ratio,
         result.p99_s if result.requests > result.failed else None,
-        result.usd_per_month(hours=DAY_H),
+        result.usd_per_month(current_prices(), hours=DAY_H),
         result.wakes,
         f"{scenario.name}, {scenario.instance_mib:,.6g} MiB",
         _trouble(result),
@@ -112,7 +113,7 @@ def _trouble(result: SimulationResult) -> str:
 
 
 def _serverless_row(inputs: SimulationInputs, now: Scenario) -> WhatIfRow:
-    found = on_serverless(inputs, overhead_s=now.overhead_s, beside_load_s=now.beside_load_s)
+    found = on_serverless(inputs, current_prices(), overhead_s=now.overhead_s, beside_load_s=now.beside_load_s)
     per_month = found.usd_per_month()
     return WhatIfRow(
         "AWS's serverless inference, an endpoint per model",
@@ -135,10 +136,10 @@ def _with_memory(scenario: Scenario, share: float) -> Scenario:
         return scenario.altered(serverless=replace(scenario.serverless, memory_mib=int(memory_mib)))
     if scenario.memory_mib is not None and memory_mib <= CATALOGUE[scenario.instance_type].memory_mib:
         return scenario.altered(memory_mib=memory_mib)
-    return scenario.altered(instance_type=_cheapest(memory_mib).name, memory_mib=memory_mib)
+    return scenario.altered(instance_type=_cheapest(memory_mib, current_prices()).name, memory_mib=memory_mib)
 
 
-def _cheapest(memory_mib: float, prices: Prices = PRICES) -> InstanceType:
+def _cheapest(memory_mib: float, prices: Prices) -> InstanceType:
     """The cheapest type with this memory. Raises BadScenario."""
     fit = (one for one in prices.types.values() if one.name in prices.quotes and not one.gpus)
     enough = (one for one in fit if one.memory_mib >= memory_mib)

@@ -31,7 +31,18 @@ class Product:
 
 COLUMNS = (
     *("SKU", "OfferTermCode", "RateCode", "TermType", "PriceDescription", "EffectiveDate", "StartingRange"),
-    *("EndingRange", "Unit", "PricePerUnit", "Currency", "usageType", "Region Code", "vCPU", "Memory", "GPU"),
+    *(
+        "EndingRange",
+        "Unit",
+        "PricePerUnit",
+        "Currency",
+        "usageType",
+        "Region Code",
+        "vCPU",
+        "Memory",
+        "GPU",
+        "Instance Type",
+    ),
 )
 
 HOUSE = (
@@ -74,7 +85,7 @@ def as_csv(path: Path, *products: Product, **head: str) -> Path:
     for number, one in enumerate(products):
         codes = (f"S{number}", "T", f"S{number}.T.R", one.term, "a price,\nin two lines")
         price = (one.effective[:10], one.begins, "Inf", one.unit, one.usd, one.currency)
-        sizes = (one.attributes.get(name, "") for name in ("vCpu", "memory", "gpu"))
+        sizes = (one.attributes.get(name, "") for name in ("vCpu", "memory", "gpu", "instanceType"))
         out.writerow([*codes, *price, one.usage_type, one.region, *sizes])
     path.write_text(text.getvalue())
     return path

@@ -10,7 +10,16 @@ from typer.testing import CliRunner, Result
 
 from tests.sdk.helpers.price_files import HOUSE, Product, as_csv, as_json
 from torpor.cli import app
-from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, read
+from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, json_stream, read
+from torpor_endpoint.core.pricing.quotes import (
+    PROVISIONED,
+    PROVISIONED_PROCESSING,
+    S3_GETS,
+    S3_PUTS,
+    S3_STORED,
+    VOLUME,
+    transform_item,
+)
 
 Writer = Callable[..., Path]
 HOST = HOUSE[0]
@@ -87,7 +96,7 @@ def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None
     [
         (replace(HOST, unit="Quantity"), "SKU S0, EU-Host:ml.r5.2xlarge, is priced by 'Quantity', not by the hour"),
         (replace(HOST, usd="cheap"), "has no price in US dollars"),
-        (replace(HOST, currency="CNY"), "has no price in US dollars"),
+        (replace(HOST, currency="CNY"), "is priced in CNY, not in US dollars: name another region's file"),
         (replace(HOST, usd="-0.5"), "has the price -0.5, which is not possible"),
         (replace(HOST, usd="nan"), "has the price nan, which is not possible"),
         (Product("EU-Train:ml.m5.large", "0.1"), "has no prices for hosting or serverless inference"),
@@ -105,19 +114,23 @@ def test_serverless_prices_that_do_not_grow_with_the_memory_are_refused(write: W
 
 
 def test_another_services_list_is_refused(write: Writer, tmp_path: Path) -> None:
-    with pytest.raises(PriceFileRefused, match="is the price list of AmazonEC2, not of AmazonSageMaker"):
+    with pytest.raises(PriceFileRefused, match="is the price list of AmazonEC2: name AWS's file of AmazonSageMaker"):
         read(write(tmp_path / "offer", HOST, OfferCode="AmazonEC2"))
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is not an AWS price list: it has no 'SKU'"),
+        (b"", "is empty: fetch it from AWS again"),
+        (b"\n \n", "is empty: fetch it from AWS again"),
+        (b"<Error><Code>AccessDenied</Code></Error>\n", "it has no 'SKU': name AWS's own JSON or CSV"),
+        (b'{"offerCode": nonsense}', "is not an AWS price list, or is cut short"),
+        (b'["AmazonSageMaker"]', "is not an AWS price list, or is cut short"),
         (b"instance,price\nml.m5.large,0.115\n", "it has no 'SKU'"),
         (b"SKU,Unit\nS1,Hrs\n", "it has no 'termtype'"),
-        (b'{"products": {', "is incomplete"),
+        (b'{"products": {', "is cut short: fetch it from AWS again"),
         (b'{"prices": 1}', "it has no 'products'"),
-        (b'{"products": [], "terms": []}', "is not an AWS price list: 'list' object"),
+        (b'{"products": [], "terms": []}', "is not an AWS price list, or is cut short"),
         (gzip.compress(b"{}", mtime=0), "unpack a compressed file first"),
     ],
 )
@@ -132,3 +145,72 @@ def test_a_file_that_is_no_price_list_is_refused_by_name(tmp_path: Path, content
 def test_a_missing_file_is_the_systems_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nowhere.json")
+
+
+# -- a large file, cut anywhere ----------------------------------------------------------------------------------------
+def test_a_file_that_is_cut_anywhere_is_refused_by_name_and_says_what_to_do(write: Writer, tmp_path: Path) -> None:
+    """At the end of a row, or of its last comma, a CSV file cannot be told from a whole one."""
+    whole = write(tmp_path / "whole", *HOUSE).read_bytes().rstrip()
+    rows = {at for at in range(len(whole)) if whole[:at].endswith(b'"\n') or whole[:at].endswith(b'"\r\n')}
+    ends = {at - back for at in rows for back in range(5)} if write is as_csv else set()
+    cut = tmp_path / "cut"
+    for at in set(range(1, len(whole), 7)) - ends:
+        cut.write_bytes(whole[:at])
+        with pytest.raises(PriceFileRefused) as caught:
+            read(cut)
+        assert str(caught.value).startswith(f"{cut}: ")
+        assert "fetch it" in str(caught.value) or "name AWS's" in str(caught.value), (at, str(caught.value))
+
+
+def test_a_large_file_is_read_member_by_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read(as_json(tmp_path / "offer", *HOUSE)).quotes
+    monkeypatch.setattr(json_stream, "CHUNK", 13)
+    assert read(tmp_path / "offer").quotes == whole
+    monkeypatch.setattr(json_stream, "LONGEST", 40)
+    with pytest.raises(PriceFileRefused, match="a value has more than 40 characters"):
+        read(tmp_path / "offer")
+
+
+def test_what_follows_the_document_is_no_price_list(tmp_path: Path) -> None:
+    path = as_json(tmp_path / "offer", *HOUSE)
+    path.write_text(path.read_text() + " \n ")
+    assert read(path).region == "eu-west-1"
+    path.write_text(path.read_text() + "{}")
+    with pytest.raises(PriceFileRefused, match="something follows the end of the document"):
+        read(path)
+
+
+# -- all kinds of cost -------------------------------------------------------------------------------------------------
+OTHERS = (
+    Product("EU-Tsform:ml.m5.large", "0.1290000000"),
+    Product("EU-Odd:ml.c5.large", "0.1150000000", attributes={"instanceType": "ml.c5.large-BatchTransform"}),
+    Product("EU-Host:VolumeUsage.gp2", "0.1540000000", "GB-Mo"),
+    Product("EU-ServerlessInf:ProvisionedConcurrency:Usage-2GB", "0.0000112000", "seconds"),
+    Product("EU-ServerlessInf:ProvisionedConcurrency:Mem-2GB", "0.0000256000", "seconds"),
+)
+
+
+def test_each_kind_of_cost_is_taken(write: Writer, tmp_path: Path) -> None:
+    prices = read(write(tmp_path / "offer", *HOUSE, *OTHERS)).prices
+    assert prices.usd(transform_item("ml.m5.large")) == 0.129
+    assert (prices.usd("ml.m5.large"), prices.usd("ml.c5.large")) == (None, None)
+    assert prices.usd(transform_item("ml.c5.large")) == 0.115  # by its instance type, whatever its usage is called
+    assert prices.usd(VOLUME) == 0.154
+    assert prices.usd(PROVISIONED) == 0.0000112 / 2
+    assert prices.usd(PROVISIONED_PROCESSING) == 0.0000256 / 2
+
+
+def test_s3s_file_gives_the_prices_of_storage_and_requests(write: Writer, tmp_path: Path) -> None:
+    stored = Product("EU-TimedStorage-ByteHrs", "0.0230000000", "GB-Mo")
+    found = read(
+        write(
+            tmp_path / "offer",
+            stored,
+            replace(stored, usd="0.0220000000", begins="51200"),
+            Product("EU-TimedStorage-SIA-ByteHrs", "0.0125000000", "GB-Mo"),
+            Product("EU-Requests-Tier1", "0.0000050000", "Requests"),
+            Product("EU-Requests-Tier2", "0.0000004000", "Requests"),
+            OfferCode="AmazonS3",
+        )
+    )
+    assert {quote.item: quote.usd for quote in found.quotes} == {S3_STORED: 0.023, S3_PUTS: 5e-6, S3_GETS: 4e-7}

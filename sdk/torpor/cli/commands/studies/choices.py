@@ -52,12 +52,13 @@ SHADOW = (
     "A shadow variant beside it, as weight=0.5,instance_type=ml.c5.large,profiles=new.csv: its weight, beside the"
     " other's 1; fields of torpor.Scenario; a file with the sizes and times of its models; and containers=FILE."
 )
+PRICES = "A price list of AWS, of another region or day; else the list that `torpor prices` shows."
 TYPES = "Choose from these types, as ml.m5.large,ml.r5.large; else from all with a price and no GPU."
 
 Trace = Annotated[str, typer.Argument(help=TRACE)]
 Profiles = Annotated[Path | None, typer.Option(help=PROFILES, metavar="FILE")]
-PricesFile = Annotated[Path | None, typer.Option(help="A price list of AWS, of another region or day.", metavar="FILE")]
-Region = Annotated[str | None, typer.Option(help="The region in --prices, if that has several, as eu-west-1.")]
+PricesFile = Annotated[Path | None, typer.Option(help=PRICES, metavar="FILE")]
+Region = Annotated[str | None, typer.Option(help="The region, as eu-west-1, if --prices has several.")]
 Seed = Annotated[int, typer.Option(help="The seed of everything drawn: the same seed gives the same result.")]
 Lasts = Annotated[str | None, typer.Option(help=LASTS)]
 Wake = Annotated[str | None, typer.Option(help=WAKE)]
@@ -241,11 +242,9 @@ def containers_change(file: Path | None, option: str = "--containers") -> Mappin
 
 
 def prices_from(file: Path | None, region: str | None) -> "Prices":
-    """The prices of this file of AWS, or those that come with Torpor. Raises TorporError, PriceFileRefused, OSError."""
-    from torpor.prices import SHIPPED, read
+    """The prices of this file of AWS, else those of the list in use. Raises TorporError, PriceFileRefused, OSError."""
+    from torpor.prices import current, read
 
-    if file is None and region is not None:
-        raise UsageRefused(f"--region {region}: Torpor does not know its prices: give a price list with --prices")
     if file is not None:
         existing_file("--prices", file)
-    return (SHIPPED if file is None else read(file, region)).prices
+    return (current(region) if file is None else read(file, region)).prices

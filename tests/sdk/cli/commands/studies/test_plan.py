@@ -39,12 +39,12 @@ def test_the_answer_has_its_cost_and_the_call_that_deploys_it(run: Run) -> None:
     done = run(TRACE, *TYPES, "--slo-ms", "3000", "--quantile", "0.9")
     assert done.exit_code == 0
     assert done.stdout.startswith("90 % of the requests within 3,000 ms · 219 requests\n")
-    assert re.search(r"^1 x ml\.t2\.medium, LRU .*\$33\.87 .* the plan *$", done.stdout, re.MULTILINE)
+    assert re.search(r"^1 x ml\.t2\.medium, LRU .*\$38\.07 .* the plan *$", done.stdout, re.MULTILINE)
     assert re.search(
-        r"^1 x ml\.t2\.medium, LRU: \$33\.87 a month\. \d of 3 seeds meet the SLO, p99 ", done.stdout, re.MULTILINE
+        r"^1 x ml\.t2\.medium, LRU: \$38\.07 a month\. \d of 3 seeds meet the SLO, p99 ", done.stdout, re.MULTILINE
     )
     assert "'ml.t2.medium'" in ast.unparse(ast.parse(code(done.stdout)))
-    assert re.search(r"^an endpoint per model, each 1 x ml\.t2\.medium +\$677\.44 +0\.00%", done.stdout, re.MULTILINE)
+    assert re.search(r"^an endpoint per model, each 1 x ml\.t2\.medium +\$761\.44 +0\.00%", done.stdout, re.MULTILINE)
     assert re.search(r"^serverless, an endpoint per model +\$", done.stdout, re.MULTILINE)
     assert "\nseed 0 to 2 · US dollars at the prices of 2026-" in done.stdout
     assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
@@ -214,8 +214,8 @@ def test_azures_trace_is_planned_for_too(run: Run) -> None:
         ),
         (
             ExitCode.USAGE,
-            ("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"),
-            "no price is known for ml.m6i.large",
+            ("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6g.large"),
+            "no price is known for ml.m6g.large",
         ),
         (ExitCode.USAGE, ("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type is empty"),
         (
