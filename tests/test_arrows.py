@@ -64,9 +64,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.formats.script.toolkits",
     ),
     # The endpoint's public start-up, both pure cores, the settings, the words that a ledger's rows are written in, and
-    # the container's codec: a client writes what the container reads.
+    # the container's codec: a client writes what the container reads. And the price list that the user keeps: a command
+    # writes it, and the endpoint reads it.
     SDK: (
         SDK,
+        "torpor_endpoint.kept_prices",
         "torpor_endpoint.up",
         "torpor_endpoint.starting",
         "torpor_endpoint.options",

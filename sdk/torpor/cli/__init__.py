@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "unload": "retire:unload",
     "cold-starts": "reports.cold_starts:cold_starts",
     "costs": "reports.costs:costs",
-    "prices": "prices:app",
+    "prices": "price_lists:app",
     "logs": "logs:logs",
     "replay": "studies.replay:replay",
     "simulate": "studies.simulate:simulate",

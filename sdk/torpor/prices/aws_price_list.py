@@ -79,7 +79,7 @@ TAKEN_OF_S3 = (
 )
 OFFERS = {OFFER: TAKEN, OF_S3: TAKEN_OF_S3}
 JOB = re.compile(r"(ml\.[\w-]+\.\w+)-Batch ?Transform$", re.IGNORECASE)
-"""The attribute `instanceType` of a job's instances, whatever their usage type is called."""
+"""The attribute instanceType of a job's instances, whatever their usage type is called."""
 
 
 class _MatchedLine(NamedTuple):

@@ -35,6 +35,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "unload": (("a", *NOWHERE), ExitCode.UNREACHABLE),
     "cold-starts": (NOWHERE, ExitCode.UNREACHABLE),
     "costs": (NOWHERE, ExitCode.UNREACHABLE),
+    "prices": (("update", "nowhere.json"), ExitCode.FAILED),
     "transform": (("ls", *NOWHERE), ExitCode.UNREACHABLE),
     "logs": (NOWHERE, ExitCode.UNREACHABLE),
     "replay": (("calls.csv", "--body", "a", *NOWHERE), ExitCode.UNREACHABLE),
