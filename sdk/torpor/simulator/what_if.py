@@ -157,7 +157,9 @@ def _asleep(scenario: Scenario) -> Scenario:
 def _awake(scenario: Scenario) -> Scenario:
     if scenario.serverless is not None:
         memory_mib = scenario.instance_mib
-        return scenario.altered(instance_type=_cheapest(memory_mib).name, instances=1, memory_mib=memory_mib)
+        return scenario.altered(
+            instance_type=_cheapest(memory_mib, current_prices()).name, instances=1, memory_mib=memory_mib
+        )
     return scenario.altered(instances_min=1, instances_max=max(1, scenario.instances_max or 1))
 
 
