@@ -13,6 +13,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "
     "several production variants, and have several entries; a serverless variant may have data capture; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
     "divided by the weight of all production variants, at most 1: AWS publishes no formula. "
+    "This machine is never short of instances of a type: of InstancePools the one of the highest priority has all, with its ModelNameOverride, and VariantInstanceProvisionTimeoutInSeconds never ends. "
     "A variant of an asynchronous endpoint may have many models, and must be one of instances. Refuses explainers, and instance types that are not in the catalogue. "
     f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}, also the KmsKeyId of DataCaptureConfig; of a variant "
     f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "

@@ -7,6 +7,7 @@ from torpor_account.aws.calls import Call
 from torpor_endpoint.core.resource_records import EndpointConfig, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.components.capacity_shapes import capacity_variant
+from torpor_endpoint.services.sagemaker.components.instance_pool_shapes import model_of
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
@@ -65,7 +66,10 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
         return shapes.with_whole_config(
             tuple(capacity_variant(production, role) for production in productions), request
         )
-    models = [found_model(control, call, production["ModelName"]) for production in productions]
+    for pool in [pool for production in productions for pool in production.get("InstancePools", ())]:
+        if "ModelNameOverride" in pool:  # also of a pool that has no instances now
+            found_model(control, call, pool["ModelNameOverride"])
+    models = [found_model(control, call, model_of(production)) for production in productions]
     shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
     variants = tuple(map(shapes.variant, productions, models, shadow))
     variants = shapes.with_whole_config(variants, request)

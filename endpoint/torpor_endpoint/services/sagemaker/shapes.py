@@ -17,7 +17,7 @@ from torpor_endpoint.core.resource_records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.services.sagemaker.components.instance_pool_shapes import pool_summaries
+from torpor_endpoint.services.sagemaker.components.instance_pool_shapes import pool_summaries, pools_of
 from torpor_endpoint.services.sagemaker.deployments.rollout_descriptions import (
     pending_statuses,
     production_statuses,
@@ -92,12 +92,14 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
     scaling = scaling_of(production)
     serverless = production.get("ServerlessConfig")
     seconds = production.get("ContainerStartupHealthCheckTimeoutInSeconds", Variant.startup_timeout_s)
+    provision_s = production.get("VariantInstanceProvisionTimeoutInSeconds", Variant.provision_timeout_s)
+    pools = pools_of(production)
     return Variant(
         name=production["VariantName"],
         model_name=model.name,
         containers=model.containers,
         weight=float(production.get("InitialVariantWeight", 1.0)),
-        instance_type=production.get("InstanceType"),
+        instance_type=pools[0].instance_type if pools else production.get("InstanceType"),
         instance_count=production.get("InitialInstanceCount", 0),
         instances_min=scaling.get("MinInstanceCount"),
         instances_max=scaling.get("MaxInstanceCount"),
@@ -106,6 +108,8 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
         request=dict(production),
         shadow=shadow,
         direct=model.direct,
+        pools=pools,
+        provision_timeout_s=float(provision_s),
     )
 
 

@@ -250,3 +250,39 @@ def test_containers_whose_own_memory_exceeds_the_instance_are_refused(
     assert code == "ValidationException"
     assert "Environment.TORPOR_MEMORY_MIB" in message
     assert text in message
+
+
+def test_of_several_instance_pools_the_one_of_the_highest_priority_has_all_instances_and_its_own_model(
+    control_plane: InMemoryControlPlane,
+) -> None:
+    control_plane("CreateModel", ModelName="large", PrimaryContainer={"Image": "torpor", "Environment": {"A": "1"}})
+    pools = [
+        {"InstanceType": "ml.m5.large", "Priority": 2},
+        {"InstanceType": "ml.m5.xlarge", "Priority": 1, "ModelNameOverride": "large"},
+    ]
+    variant = {key: value for key, value in production(ModelName="one").items() if key != "InstanceType"}
+    variant |= {"InstancePools": pools, "VariantInstanceProvisionTimeoutInSeconds": 600}
+    control_plane.configure("pools", variant)
+    control_plane("CreateEndpoint", EndpointName="pools", EndpointConfigName="pools")
+    control_plane.settle("pools")
+    record = control_plane.store.endpoint("pools")
+    assert record is not None
+    (stored,) = record.variants
+    assert (stored.instance_type, stored.model_name) == ("ml.m5.xlarge", "large")
+    assert stored.containers[0].environment == {"A": "1"}
+    control_plane.ready = {"AllTraffic": 1}
+    assert control_plane.describe("pools")["ProductionVariants"][0]["InstancePools"] == [
+        {"InstanceType": "ml.m5.xlarge", "CurrentInstanceCount": 1},
+        {"InstanceType": "ml.m5.large", "CurrentInstanceCount": 0},
+    ]
+    shown = control_plane("DescribeEndpointConfig", EndpointConfigName="pools")["ProductionVariants"][0]
+    assert shown["InstancePools"] == pools
+    pools[0]["ModelNameOverride"] = "gone"
+    refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="gone", ProductionVariants=[variant])
+    assert 'Could not find model "' in refused[2]
+
+
+def test_a_serverless_variant_has_no_instance_pools(control_plane: InMemoryControlPlane) -> None:
+    variant = {**SLEEPER, "InstancePools": [{"InstanceType": "ml.m5.large", "Priority": 1}]}
+    refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="pools", ProductionVariants=[variant])
+    assert "ServerlessConfig excludes InstancePools" in refused[2]

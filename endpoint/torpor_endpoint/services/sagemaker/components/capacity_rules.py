@@ -42,9 +42,8 @@ CAPACITY_CONFIG_RULES: Rules[Wire] = (
 
 CAPACITY_RULES: Rules[Wire] = (
     (
-        lambda v: "ModelName" in v and "InstancePools" in v,
-        'Production variant "{variant}": InstancePools is supported by Torpor for inference components only. Give '
-        "InstanceType beside ModelName.",
+        lambda v: "ServerlessConfig" in v and "InstancePools" in v,
+        'Production variant "{variant}": ServerlessConfig excludes InstancePools.',
     ),
     (
         lambda v: "ModelName" not in v and "ServerlessConfig" in v,
@@ -56,9 +55,9 @@ CAPACITY_RULES: Rules[Wire] = (
         'Production variant "{variant}" must have only one of InstanceType and InstancePools.',
     ),
     (
-        lambda v: any("ModelNameOverride" in pool for pool in v.get("InstancePools", ())),
-        'Production variant "{variant}": ModelNameOverride is not supported by Torpor. Give the inference component '
-        "Specifications, one for each InstanceType.",
+        lambda v: "ModelName" not in v and any("ModelNameOverride" in pool for pool in v.get("InstancePools", ())),
+        'Production variant "{variant}": ModelNameOverride needs the ModelName that it stands in for. Give the '
+        "inference component Specifications, one for each InstanceType.",
     ),
     (
         lambda v: any(instance_type(pool["InstanceType"]) is None for pool in v.get("InstancePools", ())),

@@ -1,6 +1,7 @@
 """Turns a production variant without a model into a record. `capacity_rules` checks it."""
 
-from torpor_endpoint.core.resource_records import InstanceTypePool, ScaleIn, ScaleInStrategy, Variant
+from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy, Variant
+from torpor_endpoint.services.sagemaker.components.instance_pool_shapes import pools_of
 from torpor_endpoint.services.sagemaker.rules import Wire
 from torpor_endpoint.services.sagemaker.shapes import scaling_of
 
@@ -11,10 +12,7 @@ INSTANCES_MIN = 1
 def capacity_variant(production: Wire, role: str) -> Variant:
     """`role` is the ExecutionRoleArn of the endpoint configuration."""
     scaling = scaling_of(production)
-    pools = tuple(
-        InstanceTypePool(pool["InstanceType"], pool["Priority"])
-        for pool in sorted(production.get("InstancePools", ()), key=lambda pool: int(pool["Priority"]))
-    )
+    pools = pools_of(production)
     provision_s = production.get("VariantInstanceProvisionTimeoutInSeconds", Variant.provision_timeout_s)
     return Variant(
         name=production["VariantName"],

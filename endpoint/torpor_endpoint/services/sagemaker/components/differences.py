@@ -9,7 +9,7 @@ from torpor_endpoint.services.sagemaker.members.known import Treatment
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateInferenceComponent": "ModelName may be a model of Mode MultiModel or of several containers; `--aws-strict` refuses both. Without RuntimeConfig a component has one copy. "
     "An adapter (BaseInferenceComponentName) is refused: Torpor's own container loads none, and none is handed on to foreign containers. "
-    "Copies are never short of an instance of a type: of InstancePools the one of the highest priority has all instances. "
+    "Of InstancePools the one of the highest priority has all instances, also where a copy would fit on those of another one alone. "
     f"Kept without effect: {listed(Treatment.KEPT, 'InferenceComponentSpecification', 'InferenceComponentContainerSpecification', 'InferenceComponentStartupParameters', 'InferenceComponentSchedulingConfig')}: "
     "this machine is one Availability Zone, and images and artifacts are on it already. "
     f"Refused by name: {listed(Treatment.REFUSED, 'InferenceComponentComputeResourceRequirements')}, and members that Torpor does not know.",

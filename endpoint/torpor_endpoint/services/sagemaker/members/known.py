@@ -130,7 +130,7 @@ KNOWN: Final[Mapping[str, Members]] = {
         "MaximumStepSize": ACTED_ON,
         "CooldownInMinutes": ACTED_ON,
     },
-    "InstancePool": {"InstanceType": ACTED_ON, "ModelNameOverride": OWN_RULES, "Priority": ACTED_ON},
+    "InstancePool": {"InstanceType": ACTED_ON, "ModelNameOverride": ACTED_ON, "Priority": ACTED_ON},
     "CreateEndpointInput": {
         "EndpointName": ACTED_ON,
         "EndpointConfigName": ACTED_ON,

@@ -166,7 +166,7 @@ POOL = {"InstanceType": "ml.m5.large", "Priority": 1}
             {},
             "must have a ModelName with ServerlessConfig",
         ),
-        ([capacity(ModelName="one", InstancePools=[POOL])], {}, "InstancePools is supported by Torpor for inference"),
+        ([capacity(ModelName="one", InstancePools=[POOL])], {}, "only one of InstanceType and InstancePools"),
         ([capacity(InstancePools=[POOL])], {}, "only one of InstanceType and InstancePools"),
         ([capacity(InstanceType=None)], {}, "needs either ServerlessConfig, or InstanceType"),
         ([capacity(InstanceType=None, InstancePools=[POOL, POOL])], {}, "the same InstanceType twice"),
@@ -178,7 +178,7 @@ POOL = {"InstanceType": "ml.m5.large", "Priority": 1}
         (
             [capacity(InstanceType=None, InstancePools=[{**POOL, "ModelNameOverride": "one"}])],
             {},
-            "ModelNameOverride is not supported",
+            "ModelNameOverride needs the ModelName",
         ),
         (
             [capacity(InstanceType=None, InstancePools=[{**POOL, "InstanceType": "ml.none.large"}])],
