@@ -1,9 +1,13 @@
 """The order of each eviction policy, beyond the contract."""
 
+import operator
+import random
 from collections.abc import Callable
+from functools import partial
+from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor_container.core.eviction import (
@@ -259,3 +263,52 @@ def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -
     assert chosen.victim(anybody) == "near"
     chosen.added("never", 1, 1.0)
     assert (chosen.keeps("far", 0), chosen.keeps("never", 1000)) == (True, False)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    sizes=st.sampled_from([(7,), (1, 2, 3), (5, 77, 1000), tuple(range(1, 4000, 37))]),
+    pinned=st.sampled_from([0, 1, 5]),
+)
+def test_belady_size_evicts_as_if_it_had_looked_at_every_model(seed: int, sizes: tuple[int, ...], pinned: int) -> None:
+    rng = random.Random(seed)
+    calls = [f"m{int(40 * rng.random() ** 2)}" for _ in range(300)]
+    size_of = {name: rng.choice(sizes) for name in sorted(set(calls))}
+    now = 0.0
+    chosen = BeladySize(Future([(float(at), name) for at, name in enumerate(calls)], lambda: now))
+    stay: dict[str, float] = {}
+    for at, name in enumerate(calls):
+        now = at + 0.5 * (seed % 2)
+        nexts = next((float(later) for later in range(at, len(calls)) if later > now and calls[later] == name), inf)
+        if name in stay:
+            chosen.touched(name)
+        else:
+            busy = set(rng.sample(sorted(stay), min(pinned, len(stay))))
+            if len(stay) > 12:
+                worth = {one: (next_use - now) * size_of[one] for one, next_use in stay.items() if one not in busy}
+                victim = chosen.victim(partial(operator.contains, stay.keys() - busy))
+                assert victim == max(worth, key=worth.__getitem__)
+                chosen.removed(victim)
+                del stay[victim]
+            chosen.added(name, size_of[name], 1.0)
+        stay[name] = nexts
+
+
+def test_belady_size_looks_at_few_of_many_models() -> None:
+    rng, looked = random.Random(7), 0
+    count = 20_000
+    chosen = BeladySize(Future([(rng.random() * 1000.0, f"m{one}") for one in range(count)], lambda: 0.0))
+    for one in range(count):
+        chosen.added(f"m{one}", int(rng.lognormvariate(15.0, 1.0)), 1.0)
+
+    def looks(name: str) -> bool:
+        nonlocal looked
+        looked += 1
+        return True
+
+    for _ in range(100):
+        victim = chosen.victim(looks)
+        assert victim is not None
+        chosen.removed(victim)
+    assert looked < 100 * count / 100
