@@ -185,6 +185,16 @@ class OptionEntry:
 
 
 @dataclass(frozen=True)
+class SpreadEntry:
+    """The least and the most of one of the plan's figures, over the seeds: `p99_s`, `late`, `hit_ratio` and
+    `usd_per_month`. There is none where nothing is drawn."""
+
+    figure: str
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
 class PlanSource:
     """The trace and the profiles as they were named, empty for none; `spreads` is null unless they were given."""
 
@@ -218,6 +228,7 @@ class PlanOutput:
     scenario: dict[str, Any] | None
     forecast: ScenarioFigures | None
     played: int
+    spread: tuple[SpreadEntry, ...]
 
 
 @dataclass(frozen=True)

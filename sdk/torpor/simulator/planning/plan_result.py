@@ -15,6 +15,7 @@ from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.planning.plan_space import EXACT, Goal
 from torpor.simulator.planning.priced_options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.search import PlanCandidate
+from torpor.simulator.planning.seed_spread import SeedSpread, spreads_of
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.shadow_variant import ShadowVariant
 from torpor.simulator.simulation_inputs import SimulationInputs
@@ -64,6 +65,11 @@ class PlanResult:
     def seeds(self) -> Sequence[SimulationResult]:
         """The plan's results, one for each seed; none without a plan."""
         return () if self.best is None else self.best.results
+
+    @property
+    def spread(self) -> Sequence[SeedSpread]:
+        """How far the plan's figures lie apart from seed to seed; nothing for a single seed."""
+        return tuple(spreads_of(self.seeds, self.goal, self.prices))
 
     @property
     def bill(self) -> Bill:

@@ -15,6 +15,7 @@ from torpor.cli.json_records import (
     ScenarioFigures,
     SimulatedScenario,
     SimulateOutput,
+    SpreadEntry,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def _recorded(found: "PlanResult") -> dict[str, Any]:
         "scenario": fields["scenario"],
         "forecast": forecast,
         "played": fields["played"],
+        "spread": tuple(SpreadEntry(one.figure, one.least, one.most) for one in found.spread),
     }
 
 

@@ -1,6 +1,6 @@
 """`torpor plan`: finds the cheapest scenario that serves a trace within an SLO, and prints the call that deploys it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torpor.simulator.planning.plan_space import Goal, PlanSpace
     from torpor.simulator.planning.priced_options import Priced
     from torpor.simulator.planning.search import PlanCandidate
+    from torpor.simulator.planning.seed_spread import SeedSpread
     from torpor.simulator.simulation_inputs import SimulationInputs
     from torpor.simulator.simulation_result import SimulationResult
 
@@ -35,6 +36,13 @@ NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows th
 REQUESTS = "Of a longer trace, simulate the busiest stretch of this many requests first."
 PLAYED_MAX = "Simulate at most this many requests, from the beginning of the trace."
 OUT = "Write what --json prints to this file, for `torpor confirm`."
+SPREAD: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "p99_s": ("p99", milliseconds),
+    "late": ("late", "{:.2%}".format),
+    "hit_ratio": ("hits", "{:.2%}".format),
+    "usd_per_month": ("a month", dollars),
+}
+"""How the spread of a figure over the seeds is shown: its name and its form."""
 SPARE = ("hits",)
 """Columns that a narrow terminal omits."""
 
@@ -244,8 +252,7 @@ def confirmed(found: "PlanResult") -> Iterator[str]:
     """How sure the plan is."""
     if found.inputs.drawn:
         agree = sum(map(found.goal.met, found.seeds))
-        p99s = sorted(result.p99_s for result in found.seeds)
-        spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
+        spread = ", ".join(map(spread_of, found.spread)) or f"p99 {milliseconds(found.seeds[0].p99_s)}"
         none = "" if agree == len(found.seeds) else " Nothing in this space meets the SLO with all of them."
         yield f"{agree} of {counted(len(found.seeds), 'seed')} meet the SLO, {spread}.{none}"
     else:
@@ -258,6 +265,13 @@ def confirmed(found: "PlanResult") -> Iterator[str]:
         few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"
         share = f"{found.goal.quantile * 100:.6g} %"
         yield f"These are too few to know whether {share} are in time: {few}. Give at least {found.enough:,} requests."
+
+
+def spread_of(one: "SeedSpread") -> str:
+    """`p99 1,339 ms to 4,424 ms`, `$38.07 to $41.20`; one figure where all seeds have the same."""
+    name, shown = SPREAD[one.figure]
+    figures = dict.fromkeys((shown(one.least), shown(one.most)))
+    return f"{name} {' to '.join(figures)}".strip()
 
 
 def nothing(found: "PlanResult") -> str:
