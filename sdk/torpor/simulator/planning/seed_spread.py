@@ -21,7 +21,7 @@ def spreads_of(results: Sequence[SimulationResult], goal: Goal, prices: Prices) 
     """The spread of what a plan is judged by; nothing for a single seed. A price that is not known is left out."""
     if len(results) < 2:
         return
-    each = {
+    each: dict[str, list[float | None]] = {
         "p99_s": [one.p99_s for one in results if one.requests > one.failed],
         "late": [one.slo_misses(goal.slo_s) for one in results],
         "hit_ratio": [one.hit_ratio for one in results],
