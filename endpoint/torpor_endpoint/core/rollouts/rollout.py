@@ -119,6 +119,7 @@ class Rollout:
     since_s: float = 0.0  # when the phase began
     reason: str | None = None  # why it is rolled back
     pace: float = 1.0  # how many times faster than real time its waits and its time limit pass
+    narrow: bool = False  # there is no room for a batch of the rollback: it goes by batches of the update
 
     # -- what holds now --------------------------------------------------------------------------------------------
     @property
@@ -186,6 +187,14 @@ class Rollout:
         if self.phase is RolloutPhase.RETURNING and self.must_return:
             return replace(self._moved(RolloutEvent.FAILED, now_s), reason=told)
         return self._turned_back(reason, now_s) if self._may_fail else self
+
+    def narrowed(self) -> "Rollout":
+        """The instances that the first batch of the rollback restores have no room beside those of the new fleet. One
+        batch of the update had room: the rollback goes by such batches. Itself where it can be no smaller."""
+        if self.phase is not RolloutPhase.RESTORING or self.back != 1:
+            return self
+        smaller = replace(self, narrow=True)
+        return smaller if any(smaller._on(one, 1) > self._on(one, 1) for one in self.fleets) else self
 
     def abandoned(self, reason: str, now_s: float) -> "Rollout":
         """The new fleet cannot be served any more, and the old one is made whole at once: it goes back from whichever
@@ -268,6 +277,8 @@ class Rollout:
         if not self.policy.rolling:
             return 0
         size = self.policy.rollback_size.instances(fleet.blue) * fleet.green // max(1, fleet.blue)
+        if self.narrow:
+            size = min(size, self.policy.batches(fleet.green, 1))
         return max(0, self.policy.batches(fleet.green, self.active) - back * max(1, size))
 
     def _turned_back(self, reason: str, now_s: float) -> "Rollout":

@@ -15,7 +15,7 @@ from torpor_endpoint.core.components.component_lifecycle import ComponentEvent, 
 from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetSizes, FleetTarget, Rollout, RolloutPhase
-from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
+from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed, NoRoomForCopies
 from torpor_endpoint.fleet.rollouts.rollout_watch import AlarmsOn, RolloutWatch
 
 RESTORE_TRIES, RESTORE_PAUSE_S = 24, 5.0
@@ -97,7 +97,8 @@ class ComponentRollouts:
             until_settled = _until_settled(rollout, deployment, pair, target, self._leave_s)
             moved = await self._watch.settled(rollout, until_settled)
         except ComponentFailed as failure:
-            moved = rollout.failed(str(failure), self._epoch())
+            narrower = rollout.narrowed() if isinstance(failure, NoRoomForCopies) else rollout
+            moved = rollout.failed(str(failure), self._epoch()) if narrower is rollout else narrower
         if moved.phase is RolloutPhase.STUCK:  # a component has no status between its two specifications
             stays = (
                 RolloutPhase.FINISHED if deployment.has_more(pair[1].name, pair[0].name) else RolloutPhase.ROLLED_BACK
@@ -122,7 +123,7 @@ async def _until_settled(
         case RolloutPhase.CREATING:
             await deployment.ready(pair[1].name, target.green)
         case RolloutPhase.RESTORING:
-            await _restored(deployment, pair, target)
+            await _restored(rollout, deployment, pair, target)
         case RolloutPhase.DELETING | RolloutPhase.REMOVING:
             with suppress(TimeoutError):
                 async with asyncio.timeout(leave_s):
@@ -131,12 +132,18 @@ async def _until_settled(
             pass  # requests go elsewhere at once
 
 
-async def _restored(deployment: ComponentDeployment, pair: tuple[Variant, Variant], target: FleetTarget) -> None:
+async def _restored(
+    rollout: Rollout, deployment: ComponentDeployment, pair: tuple[Variant, Variant], target: FleetTarget
+) -> None:
     """Wait for the old copies, which served before: what keeps them from starting now may pass. Raises
-    ComponentFailed."""
+    ComponentFailed, at once where a smaller batch of them may have room."""
     for _ in range(RESTORE_TRIES):
-        with suppress(ComponentFailed):
+        try:
             await deployment.ready(pair[0].name, target.blue)
+        except ComponentFailed as failure:
+            if isinstance(failure, NoRoomForCopies) and rollout.narrowed() is not rollout:
+                raise
+        else:
             return
         await asyncio.sleep(RESTORE_PAUSE_S)
         deployment.two_generations(*pair, target.blue, target.green, target.share.fraction)

@@ -37,6 +37,10 @@ class ComponentFailed(Exception):
     """A component cannot have its copies. The message is its FailureReason."""
 
 
+class NoRoomForCopies(ComponentFailed):
+    """There is no room for all of its copies."""
+
+
 class ComponentDeployment:
     """The components of one endpoint. `resized` is called with a variant and the new number of its instances. `strict`:
     copies may have of an instance what they have on AWS."""
@@ -53,7 +57,7 @@ class ComponentDeployment:
         self._factory = factory
         self._resized = resized
         self._strict = strict
-        self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
+        self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by component; its pools own them
         self._places: dict[str, CopyPlaces] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._fresh: set[ComponentPool] = set()  # that do not serve yet
@@ -199,7 +203,7 @@ class ComponentDeployment:
         for container in variant.containers:
             if self._factory.images.find(container.image) is None:
                 raise ComponentFailed(UNKNOWN_IMAGE.format(image=container.image, component=copies.component))
-        numbers = self._numbers.setdefault(variant.name, SlotNumbers())
+        numbers = self._numbers.setdefault(copies.component, SlotNumbers())  # places know both generations by number
         places = self._places_on(copies.placed_on)
         try:
             return ComponentPool(self.live.name, variant, self._factory, numbers, places)
@@ -255,4 +259,6 @@ async def _all_ready(pool: ComponentPool, size: int) -> None:
     if pool.trouble is None:
         raise ComponentFailed(GONE.format(component=component))
     reason = pool.trouble.reason
-    raise ComponentFailed(reason if pool.size < size else NO_COPY.format(component=component, reason=reason)[:1024])
+    if pool.size < size:
+        raise NoRoomForCopies(reason)
+    raise ComponentFailed(NO_COPY.format(component=component, reason=reason)[:1024])

@@ -144,6 +144,19 @@ def test_a_rolling_update_rolls_back_by_batches() -> None:
     assert driven.rollout.phase is RolloutPhase.ROLLED_BACK
 
 
+def test_a_rollback_without_room_for_all_goes_by_batches_of_the_update() -> None:
+    driven = Driven.of(ROLLING).settle().after(60).after(60)
+    driven.rollout = driven.rollout.looked(["latency"], driven.now_s)
+    assert driven.target == FleetTarget(4, 3, Share(3, 4))
+    driven.rollout = driven.rollout.narrowed()
+    assert driven.rollout.narrowed() is driven.rollout
+    driven.seen.clear()
+    driven.settle()
+    restored = [one.targets()["all"] for one in driven.seen if one.phase is RolloutPhase.RESTORING]
+    assert restored == [FleetTarget(2 + n, 3 - n, Share(3 - n, 4)) for n in range(3)]
+    assert driven.rollout.phase is RolloutPhase.ROLLED_BACK
+
+
 def test_a_rollback_that_cannot_start_the_old_instances_stays_between() -> None:
     driven = Driven.of(ROLLING).settle().after(60)
     driven.fail("an instance died").fail("no ping")

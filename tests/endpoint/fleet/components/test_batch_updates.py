@@ -128,18 +128,19 @@ class Shop:
 
 
 @contextmanager
-def stored() -> Iterator[Store]:
+def stored(most: int = 3) -> Iterator[Store]:
+    """`most`: of instances; three have room for one batch more than the copies."""
     database = SqliteFile(":memory:", RECORDS)
     store = Store(database, lambda: 1.0)
-    store.add_endpoint(SHOP)
+    store.add_endpoint(replace(SHOP, variants=(replace(CAPACITY, instances_max=most),)))
     store.add_component(ONE)
     yield store
     database.close()
 
 
-def told(story: Callable[[Shop], Awaitable[None]]) -> None:
+def told(story: Callable[[Shop], Awaitable[None]], most: int = 3) -> None:
     async def whole() -> None:
-        with FakeHost() as host, stored() as store:
+        with FakeHost() as host, stored(most) as store:
             shop = Shop(host, store)
             await shop.start()
             await shop.passes(2)
@@ -177,7 +178,25 @@ def test_batches_come_and_go_with_their_shares_and_the_new_copies_are_left() -> 
     told(story)
 
 
-def test_an_alarm_while_it_bakes_brings_the_old_copies_back() -> None:
+def test_the_instances_of_the_new_copies_stay_and_those_of_the_old_ones_leave() -> None:
+    async def story(shop: Shop) -> None:
+        live = shop.roster.get("shop")
+        assert live is not None
+        shop.update()
+        await shop.settled()
+        assert live.production["v"].size == 3  # one batch more than four copies need
+        await shop.passes(1300)
+        assert live.production["v"].size == 2
+        shop.update()
+        await shop.settled()
+        await shop.passes(1300)
+        assert (live.production["v"].size, shop.ready) == (2, {"component.one": 4})
+
+    told(story)
+
+
+@pytest.mark.parametrize("most", [3, 4])  # three have no room for all old copies beside the new ones
+def test_an_alarm_while_it_bakes_brings_the_old_copies_back(most: int) -> None:
     async def story(shop: Shop) -> None:
         shop.update()
         await shop.passes(140)  # in the second batch
@@ -188,7 +207,7 @@ def test_an_alarm_while_it_bakes_brings_the_old_copies_back() -> None:
         assert (shop.record.status, shop.record.specifications) == (ComponentStatus.IN_SERVICE, (OLD,))
         assert "errors" in (shop.record.failure_reason or "")
 
-    told(story)
+    told(story, most)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +254,7 @@ def test_a_rollback_that_cannot_start_the_old_copies_ends_with_those_that_most_a
         assert "The rollback failed" in (shop.record.failure_reason or "")
         assert len(shop.host.living) == 4
 
-    told(story)
+    told(story, most=4)
 
 
 STRANGE = replace(OLD, containers=(Container("a-strange-image"),))
