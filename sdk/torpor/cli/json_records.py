@@ -182,6 +182,7 @@ class OptionEntry:
     meets: bool
     multi_model: bool
     seeds: int
+    on_aws: bool  # whether AWS has it too
 
 
 @dataclass(frozen=True)

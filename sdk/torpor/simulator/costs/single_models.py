@@ -38,7 +38,7 @@ UNBOUNDED = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """The result of one way to serve without an endpoint of many models that answers at once, over all models."""
+    """The result of one way to serve that is no multi-model endpoint on instances of its own, over all models."""
 
     cost: Cost
     duration_s: float
@@ -46,6 +46,7 @@ class Apart:
     cold: int
     latencies: Latencies
     later: bool = False  # whether its answers come from a queue or from a job
+    scenario: Scenario | None = None  # of a multi-model endpoint
 
     @property
     def p99_s(self) -> float:

@@ -9,6 +9,7 @@ from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverl
 from torpor.simulator.costs.ways_to_serve import Cost, Way
 from torpor.simulator.nightly import nightly
 from torpor.simulator.pipeline_containers import passing_s
+from torpor.simulator.planning.own_serverless import own_serverless
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.plan_space import Goal, PlanSpace
 from torpor.simulator.planning.priced_options import of_apart
@@ -99,7 +100,7 @@ def plan(
     return PlanResult(
         goal, inputs, prices, search.bounds.requests, peak, best, search.tried,
         _policies(search, best, seeds), apart, search.floor, search.bounds.first, search.too_large(),
-        _other_seeds(search, apart, best, seeds), named, shadow, _with_shadow(search, best, shadow),
+        _other_seeds(search, apart, best, seeds), named, space.aws_strict, shadow, _with_shadow(search, best, shadow),
     )  # fmt: skip
 
 
@@ -182,16 +183,22 @@ def _apart(search: Search) -> dict[str, Apart]:
     if reason := search.too_large():
         each = replace(each, cost=replace(each.cost, usd=None, assumes=reason))
     apart = {f"an endpoint per model, each 1 x {size}": each}
+    sleeps = bool(search.space.idle_s) and not search.space.aws_strict
+    own = own_serverless(search) if sleeps else {}
     if like.containers:
-        return apart  # AWS's serverless inference has no pipelines
-    return apart | {
-        "serverless, an endpoint per model": on_serverless(
-            search.inputs,
-            search.prices,
-            overhead_s=like.overhead_s,
-            beside_load_s=like.beside_load_s,
-        ),
-    }
+        return apart | own  # AWS's serverless inference has no pipelines
+    return (
+        apart
+        | own
+        | {
+            "serverless, an endpoint per model": on_serverless(
+                search.inputs,
+                search.prices,
+                overhead_s=like.overhead_s,
+                beside_load_s=like.beside_load_s,
+            ),
+        }
+    )
 
 
 def _later(search: Search) -> dict[str, Apart]:
@@ -203,7 +210,7 @@ def _later(search: Search) -> dict[str, Apart]:
         dict[str, Apart](),
         search.prices,
     )
-    if not like.asynchronous:
+    if not like.asynchronous and not search.space.aws_strict:
         search.says("asynchronous inference")
         queued = run(search.inputs, like.altered(asynchronous=True, instances=1, instances_min=0, instances_max=1))
         cost = queued.cost(prices)

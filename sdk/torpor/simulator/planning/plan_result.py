@@ -36,6 +36,9 @@ BEYOND_MIN = 10
 answer."""
 NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint"
 
+NOT_SERVERLESS_ON_AWS = "AWS rejects ServerlessConfig for a multi-model endpoint: this is for a Torpor endpoint"
+STRICTLY_LEFT_OUT = "multi-model endpoints that sleep, are serverless or asynchronous: AWS has none (--aws-strict)"
+
 NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a Torpor endpoint"
 
 
@@ -58,6 +61,7 @@ class PlanResult:
     # With each seed, where that matters.
     apart_seeds: Mapping[str, Sequence[Apart]] = field(default_factory=dict, repr=False)
     types_named: bool = False  # whether the caller named the instance types
+    aws_strict: bool = False  # whether only what AWS has too was tried
     shadow: ShadowVariant | None = field(default=None, repr=False)  # that was to run beside the plan
     copied: ShadowOutcome | None = field(default=None, repr=False)  # what became of its copies, beside the plan
 
@@ -116,7 +120,7 @@ class PlanResult:
         """The cheapest of all options that meet the goal. Of the multi-model endpoints only the plan counts, since only
         the plan was simulated with other seeds."""
         own = None if self.best is None else of_candidate(self.best, self.goal, self.prices)
-        return cheapest([*(one for one in self.ways if not one.multi_model), *([own] if own else [])])
+        return cheapest([*(one for one in self.ways if not one.candidate), *([own] if own else [])])
 
     @property
     def usd_with_shadow(self) -> tuple[float | None, float | None] | None:
@@ -131,7 +135,8 @@ class PlanResult:
     def left_out(self) -> Sequence[str]:
         """The options that were not priced, and why, in words."""
         piped = ["serverless inference: AWS's has no pipelines"] if self.inputs.scenario.containers else []
-        return [*left_out(self.prices, self.types_named), *piped]
+        strict = [STRICTLY_LEFT_OUT] if self.aws_strict else []
+        return [*left_out(self.prices, self.types_named), *piped, *strict]
 
     @property
     def at_full_speed(self) -> Sequence[str]:
@@ -147,7 +152,8 @@ class PlanResult:
         notes = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
         if self.inputs.scenario.containers:
             notes.clear()  # it has no pipelines
-        if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
+        own = [one.scenario for one in self.apart.values() if one.scenario is not None]
+        if asleep := [one for one in [*(each.scenario for each in self.candidates), *own] if one.sleeps]:
             notes.append(
                 f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
                 f" {spans[1]}"
@@ -162,16 +168,16 @@ class PlanResult:
             return ""
         return min(live, key=lambda result: (result.slo_misses(self.goal.slo_s), result.cold)).scenario.policy
 
-    def members(self) -> dict[str, Any]:
-        """The plan as the members of CreateEndpointConfig. Raises LookupError if there is no plan."""
-        if self.best is None:
-            raise LookupError(f"no plan in this space meets {self.goal}")
-        variant = self.best.scenario.variant()
+    def members(self, scenario: Scenario | None = None) -> dict[str, Any]:
+        """The plan, or another scenario, as the members of CreateEndpointConfig. Raises LookupError if there is no
+        plan."""
+        scenario = scenario or self._planned
+        variant = scenario.variant()
         members: dict[str, Any] = {"EndpointConfigName": "planned", "ProductionVariants": [variant]}
-        if self.best.scenario.asynchronous:
+        if scenario.asynchronous:
             members["AsyncInferenceConfig"] = {
                 "OutputConfig": {"S3OutputPath": "s3://BUCKET/PREFIX"},
-                "ClientConfig": {"MaxConcurrentInvocationsPerInstance": self.best.scenario.concurrency},
+                "ClientConfig": {"MaxConcurrentInvocationsPerInstance": scenario.concurrency},
             }
         if self.shadow is not None:
             shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
@@ -179,14 +185,21 @@ class PlanResult:
             members["ShadowProductionVariants"] = [shadow | {"InitialVariantWeight": self.shadow.weight}]
         return members
 
-    def call(self) -> str:
-        """The plan as a call of boto3's `create_endpoint_config`. Raises LookupError if there is no plan."""
-        members = self.members()
-        assert self.best is not None
-        scenario = self.best.scenario
+    @property
+    def _planned(self) -> Scenario:
+        if self.best is None:
+            raise LookupError(f"no plan in this space meets {self.goal}")
+        return self.best.scenario
+
+    def call(self, scenario: Scenario | None = None) -> str:
+        """The plan, or another scenario, as a call of boto3's `create_endpoint_config`. Raises LookupError if there is
+        no plan."""
+        scenario = scenario or self._planned
+        members = self.members(scenario)
         sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
         lines = [
             *([f"# {NOT_ON_AWS}"] if sleeps else []),
+            *([f"# {NOT_SERVERLESS_ON_AWS}"] if scenario.serverless is not None else []),
             *([f"# {NOT_ASYNC_ON_AWS}"] if scenario.asynchronous else []),
             'boto3.client("sagemaker").create_endpoint_config(',
             *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),

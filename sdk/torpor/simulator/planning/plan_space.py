@@ -9,7 +9,7 @@ from torpor.simulator.engine.latency_histogram import BINS_PER_E
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.time_units import HOUR_S
-from torpor.value_rules import COUNT, SHARE, SLO, Kind, a, check, one_of_in_any_case, optional, several
+from torpor.value_rules import COUNT, SHARE, SLO, SWITCH, Kind, a, check, one_of_in_any_case, optional, several
 from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import Prices
@@ -30,6 +30,7 @@ SPACE: Mapping[str, Kind] = {
     "idle_s": several("[300.0, 1200.0]"),
     "keep_alives": several("['fixed']"),
     "like": a(Scenario, "is a torpor.Scenario"),
+    "aws_strict": SWITCH,
 }
 
 
@@ -77,6 +78,7 @@ class PlanSpace:
     idle_s: Sequence[float] = IDLE_S  # empty: the variant never sleeps
     like: Scenario = field(default_factory=Scenario)  # the fields that are not searched
     keep_alives: Sequence[str] = KEEP_ALIVES
+    aws_strict: bool = False  # whether only what AWS has too is tried
 
     def __post_init__(self) -> None:
         check(BadScenario, SPACE, self.__dict__)
@@ -86,6 +88,8 @@ class PlanSpace:
             if isinstance(policy, str) and policy.upper() in OFFLINE:
                 raise BadScenario(f"policies: {policy} knows the trace in advance, and cannot be deployed")
             check(BadScenario, {"policy": one_of_in_any_case(POLICIES)}, {"policy": policy})
+        if self.aws_strict and self.like.asynchronous:
+            raise BadScenario("aws_strict: AWS has no asynchronous multi-model endpoint")
         for idle_s in self.idle_s:
             self.like.altered(idle_s=idle_s)
         for keep_alive in self.keep_alives:
@@ -114,7 +118,7 @@ class PlanSpace:
         """Scenarios that sleep or scale, for one that meets the goal when always on: a list for each way to do so, the
         cheapest first."""
         scaled = served.altered(instances_min=0, instances_max=served.instances, instances=1)
-        for keep_alive in self.keep_alives:
+        for keep_alive in () if self.aws_strict else self.keep_alives:
             yield [scaled.altered(keep_alive=keep_alive, idle_s=idle_s) for idle_s in sorted(self.idle_s)]
         if served.instances > 1:
             yield [scaled.altered(instances_min=1)]

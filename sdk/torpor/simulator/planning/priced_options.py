@@ -28,6 +28,8 @@ class Priced:
     meets: bool
     multi_model: bool
     seeds: int = 1  # that it was simulated with
+    on_aws: bool = True  # whether AWS has it too
+    candidate: bool = True  # whether it is one of those among which the plan is chosen
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -45,7 +47,10 @@ def of_results(results: Sequence[SimulationResult], goal: Goal, prices: Prices) 
     """A scenario as an option, by its results with each seed, the search's own first."""
     worst, usd = goal.worst(results), results[0].usd_per_month(prices)
     late = worst.slo_misses(goal.slo_s)
-    return Priced(worst.scenario.name, usd, worst.hit_ratio, late, worst.p99_s, goal.met(worst), True, len(results))
+    return Priced(
+        worst.scenario.name, usd, worst.hit_ratio, late, worst.p99_s, goal.met(worst), True, len(results),
+        worst.scenario.on_aws,
+    )  # fmt: skip
 
 
 def of_apart(name: str, seeds: Sequence[Apart], goal: Goal) -> Priced:
@@ -58,7 +63,8 @@ def of_apart(name: str, seeds: Sequence[Apart], goal: Goal) -> Priced:
     worst, usd = max(seeds, key=lambda one: (late(one), one.p99_s)), seeds[0].usd_per_month(MONTH_H)
     meets = worst.requests - worst.latencies.within(goal.slo_s) <= goal.late_max(worst.requests)
     meets = meets and usd is not None and not worst.later
-    return Priced(name, usd, None, late(worst), worst.p99_s, meets, False, len(seeds))
+    multi_model, on_aws = worst.scenario is not None, worst.cost.sold_by_aws
+    return Priced(name, usd, None, late(worst), worst.p99_s, meets, multi_model, len(seeds), on_aws, candidate=False)
 
 
 def cheapest(ways: Iterable[Priced]) -> Priced | None:

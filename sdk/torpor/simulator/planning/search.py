@@ -124,7 +124,7 @@ class Search:
     def smallest_type(self) -> str:
         """The cheapest type with room for the largest model; the largest type if none has."""
         types = [one.altered(memory_bytes=None) for one in self.space.always_on(self.prices) if one.instances == 1]
-        enough = (one for one in types if one.models_bytes >= self._largest_bytes)
+        enough = (one for one in types if one.models_bytes >= self.largest_bytes)
         return next(enough, max(types, key=lambda one: one.models_bytes)).instance_type
 
     def too_large(self) -> str:
@@ -146,6 +146,10 @@ class Search:
     @property
     def late_max(self) -> int:
         return self.goal.late_max(self.bounds.requests)
+
+    def played(self, scenario: Scenario) -> SimulationResult | None:
+        """The result over the whole trace; None if it was stopped, since too many requests were late."""
+        return self._run(self.inputs, scenario, self._late_count(self.late_max * LATE_MAX, scenario))
 
     # -- one after the other ---------------------------------------------------------------------------------------
     def _always_on(self) -> PlanCandidate | None:
@@ -258,11 +262,12 @@ class Search:
         return self._awake[scenario.idle_s]
 
     @property
-    def _largest_bytes(self) -> int:
+    def largest_bytes(self) -> int:
+        """The bytes in memory of the largest model that is called."""
         return self.inputs.profile(self.bounds.largest).memory_bytes
 
     def _why_too_large(self, room_bytes: int) -> str:
-        needed_bytes = self._largest_bytes
+        needed_bytes = self.largest_bytes
         if needed_bytes <= room_bytes:
             return ""
         return f"{self.bounds.largest} needs {needed_bytes:,} bytes of memory, and an instance has {room_bytes:,}"

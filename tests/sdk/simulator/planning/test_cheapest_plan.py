@@ -423,7 +423,7 @@ def test_an_slo_that_nothing_meets_is_an_answer() -> None:
     found = planned(slo_s=0.001)
     assert (found.best, len(found.seeds), found.sure) == (None, 0, 0.0)
     assert found.floor.share_within(0.001) < 0.1
-    assert len(found.apart) == 4
+    assert len(found.apart) == 5
     with pytest.raises(LookupError, match="no plan in this space meets 90 % of the requests within 1 ms"):
         found.call()
 
@@ -594,16 +594,30 @@ def test_the_picture_of_a_plan_has_the_slo_where_it_is_one_of_the_p99(quantile: 
 # -- the answer --------------------------------------------------------------------------------------------------------
 def test_the_answer_is_the_cheapest_of_all_ways_that_meet_the_goal() -> None:
     calls = recorded((3.0 * number, "a") for number in range(2000))
-    found = plan(load(calls, loads_in(0.3, "a")), slo_s=1.0, quantile=0.99, space=TINY, seeds=1)
+    strict = replace(TINY, aws_strict=True)
+    found = plan(load(calls, loads_in(0.3, "a")), slo_s=1.0, quantile=0.99, space=strict, seeds=1)
     assert found.best is not None
     assert found.cheapest is not None
     assert found.cheapest.name == "serverless, an endpoint per model"
+    assert all(one.on_aws for one in found.ways)
     assert (found.cheapest.usd or 0.0) < (found.ways[1].usd or 0.0)
     assert all(one.meets for one in found.ways[: found.ways.index(found.cheapest) + 1])
     assert any("savings plans" in told for told in found.left_out)
     assert found.at_full_speed == [
         "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of that"
     ]
+
+
+def test_torpors_own_serverless_endpoint_is_a_way_with_the_smallest_memory_that_meets_the_goal() -> None:
+    calls = recorded((3.0 * number, "abcd"[number % 4]) for number in range(2000))
+    large = loads_in(0.3, "abcd", 400 * MIB)
+    found = plan(load(calls, large), slo_s=0.1, quantile=0.99, space=TINY, seeds=1)
+    (own,) = [one for one in found.ways if one.multi_model and not one.candidate]
+    assert own.name == "serverless, one multi-model endpoint of 2,048 MB", "1 GB has room for two of four"
+    assert (own.meets, own.on_aws) == (True, False)
+    assert "ServerlessConfig" in found.call(found.apart[own.name].scenario)
+    awake = plan(load(calls, large), slo_s=0.1, quantile=0.99, space=replace(TINY, idle_s=()), seeds=1)
+    assert not any("one multi-model" in name for name in awake.apart)
 
 
 def test_a_way_that_is_late_is_never_the_cheapest() -> None:

@@ -108,7 +108,9 @@ def confirm_output(done: "Confirmation") -> ConfirmOutput:
 
 
 def _option(one: "Priced") -> OptionEntry:
-    return OptionEntry(one.name, one.usd, one.hit_ratio, one.late, one.p99_s, one.meets, one.multi_model, one.seeds)
+    return OptionEntry(
+        one.name, one.usd, one.hit_ratio, one.late, one.p99_s, one.meets, one.multi_model, one.seeds, one.on_aws
+    )
 
 
 def replay_output(replayed: "Replayed", endpoint: str) -> ReplayOutput:

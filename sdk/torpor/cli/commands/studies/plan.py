@@ -68,6 +68,7 @@ def plan(
     region: choices.Region = None,
     shadow: choices.Shadow = None,
     containers: choices.Containers = None,
+    aws_strict: choices.AwsStrict = False,
     out: Annotated[Path | None, typer.Option(help=OUT, metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,6 +87,7 @@ def plan(
         choices.keep_alives_s(sleep_after),
         inputs.scenario,
         KEEP_ALIVES if keep_alive is None else choices.known_names("--keep-alive", keep_alive, KEEP_ALIVES),
+        aws_strict,
     )
     beside = None if shadow is None else shadow_of(shadow, inputs)
     priced = choices.prices_from(prices, region)
@@ -145,8 +147,12 @@ def show(found: "PlanResult") -> None:
     printer.print(f"{found.goal} · {played(found)}", style="bold")
     printer.print(candidates(found, printer.width))
     printer.print()
-    if found.cheapest is not None and not found.cheapest.multi_model:
+    if found.cheapest is not None and not found.cheapest.candidate:
         printer.print(f"{elsewhere(found, found.cheapest)}\n")
+        if (scenario := found.apart[found.cheapest.name].scenario) is not None:
+            printer.print(f"{found.call(scenario)}\n", soft_wrap=True)
+            if found.best is not None:
+                printer.print("The cheapest multi-model endpoint with instances of its own:")
     printer.print(f"{answer(found)}\n")
     if found.bill.lines:
         printer.print(bill_table("", found.bill.lines, "a month"))
@@ -224,7 +230,8 @@ def elsewhere(found: "PlanResult", one: "Priced") -> str:
     """The cheapest option, if that is no multi-model endpoint."""
     late, goal = f"{one.late:.2%} of the requests are late", f"{found.goal}"
     text = f"{one.name}: {dollars(one.usd)} a month is the cheapest option that meets the goal, {goal}; {late}."
-    return text if found.best is None else f"{text} The cheapest multi-model endpoint that meets it:"
+    other = "" if found.best is None or one.multi_model else " The cheapest multi-model endpoint that meets it:"
+    return f"{text}{other}"
 
 
 def peaking(found: "PlanResult") -> Iterator[str]:
@@ -318,7 +325,7 @@ def policies(found: "PlanResult", width: int) -> Table:
 
 def others(found: "PlanResult", width: int) -> Table:
     """The same traffic without a multi-model endpoint that answers at once."""
-    priced = {one.name: one for one in found.ways if not one.multi_model}
+    priced = {one.name: one for one in found.ways if not one.candidate}
     rows = [
         {
             "served as": way,
@@ -334,6 +341,5 @@ def others(found: "PlanResult", width: int) -> Table:
 
 
 def judged(one: "Apart", meets: bool) -> str:
-    if one.later:
-        return "answers later"
-    return "meets it" if meets else "too slow"
+    verdict = "answers later" if one.later else "meets it" if meets else "too slow"
+    return verdict if one.cost.sold_by_aws else f"{verdict}, not on AWS"

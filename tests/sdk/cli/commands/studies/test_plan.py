@@ -159,6 +159,25 @@ def test_json_has_the_plan_and_what_deploys_it(run: Run) -> None:
     assert variant["InstanceType"].startswith("ml.")
 
 
+def test_torpors_own_serverless_endpoint_is_offered_with_its_call_and_marked(run: Run) -> None:
+    asked = ("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "2000", "--sleep-after", "5m")
+    done = run(*asked)
+    assert done.exit_code == 0
+    assert "serverless, one multi-model endpoint of 1,024 MB: " in done.stdout
+    assert "AWS rejects ServerlessConfig for a multi-model endpoint" in done.stdout
+    assert '"MemorySizeInMB": 1024' in done.stdout
+    assert re.search(r"^serverless, one multi-model endpoint of 1,024 MB .* meets it, not on AWS *$", done.stdout, re.M)
+
+
+def test_aws_strict_leaves_out_what_aws_does_not_have(run: Run) -> None:
+    asked = ("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "2000", "--sleep-after", "5m")
+    output = json.loads(run(*asked, "--aws-strict", "--json").stdout)
+    assert all(option["on_aws"] for option in output["options"])
+    assert not any("sleeps" in option["name"] or "one multi-model" in option["name"] for option in output["options"])
+    assert "multi-model endpoints that sleep, are serverless or asynchronous: AWS has none" in output["left_out"][-1]
+    assert "aws_strict: AWS has no asynchronous" in run(*asked, "--aws-strict", "--async").stderr
+
+
 def test_json_without_a_plan_has_the_reason_and_the_same_code(run: Run) -> None:
     done = run("calls.csv", "--slo-ms", "0.001", "--policy", "LRU", "--json")
     output = json.loads(done.stdout)
