@@ -133,6 +133,7 @@ def _bill(bill: VariantBill, models: int) -> VariantCostsRow:
         shadow=costs.shadow,
         containers=bill.containers,
         lines=costs.bill.lines,
+        components=costs.components,
     )
 
 

@@ -36,7 +36,8 @@ def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
 
 
 def costs_frame(costs: "Costs", by: str = "variant") -> Any:
-    """One row for each `variant`, each `model`, each `line` of the bills, or each `alternative` on AWS, as `by` says.
+    """One row for each `variant`, each `model`, each `line` of the bills, each inference `component` on a
+    variant's instances, or each `alternative` on AWS, as `by` says.
 
     The rows of models include one of the idle cost, so that they add up. The frame's `attrs` give the period of the
     costs and the date and source of the prices. `shadow` marks the rows of shadow variants. An unknown price is NaN.
@@ -80,6 +81,10 @@ def _lines(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     return map(asdict, variant.lines)
 
 
+def _components(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
+    return map(asdict, variant.components)
+
+
 def _alternatives(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     return map(asdict, variant.on_aws)
 
@@ -91,6 +96,7 @@ _ROWS = {
     "variant": ((*_COUNTED, "instance_s", "gb_s", "moved_bytes", "usd", "idle_usd"), _whole),
     "model": (("model", *_COUNTED, "usd"), _models),
     "line": (("item", "quantity", "unit", "rate_usd", "usd", "dated", "source"), _lines),
+    "component": (("component", "copy_s", "share", "usd"), _components),
     "alternative": (("way", "usd", "assumes"), _alternatives),
 }
 

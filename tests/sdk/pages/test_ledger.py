@@ -219,7 +219,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
     found = ledger.costs(stand.connection, Which("houses", NOON_S))
     assert costs_frame(found, "alternative")["usd"].is_monotonic_decreasing is False
     assert len(costs_frame(found, "alternative")) == 4
-    with pytest.raises(ValueError, match="is one of variant, model, line, alternative, not 'moon'"):
+    with pytest.raises(ValueError, match="is one of variant, model, line, component, alternative, not 'moon'"):
         costs_frame(found, "moon")
 
 

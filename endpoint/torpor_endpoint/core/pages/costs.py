@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
 from torpor_endpoint.core.pricing.bills import BillLine
+from torpor_endpoint.core.pricing.component_shares import ComponentShare
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
 
 # In each record, `usd` is None where a price is not known.
@@ -65,6 +66,8 @@ class VariantCostsRow:
     """Of a pipeline, in its order."""
     lines: tuple[BillLine, ...] = ()
     """The bill, which `usd` is the sum of, without the lines that have no price."""
+    components: tuple[ComponentShare, ...] = ()
+    """Of instances that run inference components: each component's part, and the unreserved rest."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from torpor_endpoint.core.components.component_variants import component_of
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.ledger_records import ON_PROVISIONED, SERVERLESS, TRANSFORM_JOB, InstanceLife
 from torpor_endpoint.core.pricing.catalogue import INSTANCE_DISK_MIB, has_local_disk
@@ -48,6 +49,12 @@ class VariantUse:
     lives: list[InstanceLife] = field(default_factory=list)
     traffic: list[ModelTraffic] = field(default_factory=list)
     shadow: bool = False
+    copies: list[InstanceLife] = field(default_factory=list)  # of inference components, on these instances
+
+    @property
+    def component(self) -> bool:
+        """Whether it is an inference component, whose copies run on instances of another variant."""
+        return component_of(self.variant) is not None
 
     @property
     def job(self) -> bool:
@@ -73,6 +80,9 @@ def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], win
                 of(part).lives.append(part)
     for one in traffic:
         of(one).traffic.append(one)
+    for copy in [life for use in found.values() for life in use.lives if life.placed_on]:
+        if (instances := found.get((copy.endpoint, copy.placed_on, copy.shadow))) is not None:
+            instances.copies.append(copy)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], key[2], key[1]))]
 
 

@@ -8,6 +8,7 @@ from torpor_endpoint.core.ledger import UNKNOWN
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb, own_size, volume_gb
 from torpor_endpoint.core.pricing.bills import Bill, Usage, bill, together
+from torpor_endpoint.core.pricing.component_shares import ComponentShare, component_shares
 from torpor_endpoint.core.pricing.prices import Prices
 from torpor_endpoint.core.pricing.quotes import DATA_MOVED, PROVISIONED_PROCESSING, SERVERLESS
 
@@ -47,6 +48,7 @@ class VariantCosts:
     variant: str
     sizes: tuple[SizeCosts, ...]
     shadow: bool = False
+    components: tuple[ComponentShare, ...] = ()  # what inference components reserved of its instances, and the rest
 
     @property
     def bill(self) -> Bill:
@@ -71,7 +73,9 @@ def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
     """The variant's costs in the window."""
     sizes = sorted({life.size for life in account.lives} | {own_size(one.size) for one in account.traffic})
     of_sizes = tuple(_of_size(size, account, window, prices) for size in sizes)
-    return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow)
+    billed = together(one.bill for one in of_sizes)
+    shares = component_shares(account, billed, window, prices.types)
+    return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow, shares)
 
 
 def total(amounts: Iterable[float | None]) -> float | None:
@@ -88,7 +92,7 @@ def total(amounts: Iterable[float | None]) -> float | None:
 def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> SizeCosts:
     lives = [life for life in account.lives if life.size == size]
     traffic = [one for one in account.traffic if own_size(one.size) == size]
-    used = usage(size, lives, traffic, window, job=account.job)
+    used = usage(size, lives, traffic, window, job=account.job, component=account.component)
     billed = bill(used, prices)
     shares = _shares(billed, used, traffic)
     known = billed.usd is not None
@@ -104,10 +108,16 @@ def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> 
 
 
 def usage(
-    size: str, lives: list[InstanceLife], traffic: list[ModelTraffic], window: Window, job: bool = False
+    size: str,
+    lives: list[InstanceLife],
+    traffic: list[ModelTraffic],
+    window: Window,
+    job: bool = False,
+    component: bool = False,
 ) -> Usage:
-    """What instances of one size used in the window, for its bill."""
-    moved_bytes = sum(one.sums.moved_bytes for one in traffic) if size else 0
+    """What instances of one size used in the window, for its bill. The copies of a component have no size: their
+    instances are another variant's."""
+    moved_bytes = sum(one.sums.moved_bytes for one in traffic) if size or component else 0
     gb = memory_gb(size)
     if gb is None:
         instance_s = sum(map(window.alive_s, lives)) if size else 0.0

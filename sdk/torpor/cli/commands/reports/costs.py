@@ -16,6 +16,7 @@ from torpor.prices.dollars import dollars
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, size
+from torpor_endpoint.core.pricing.component_shares import UNRESERVED
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
 MODELS = 20
@@ -47,6 +48,8 @@ def costs(
     for variant in found.variants:
         if variant.lines:
             printer.print(bill_table(f"{variant.endpoint} · {_named(variant)} · the bill", variant.lines))
+        if variant.components:
+            printer.print(components(variant))
         if variant.requests:
             printer.print(models(variant))
             if variant.containers:
@@ -95,6 +98,19 @@ def containers(variant: VariantCostsRow) -> Table:
         each = milliseconds(one.total_s / one.requests) if one.requests else ""
         memory = "-" if one.own_bytes is None else size(one.own_bytes)
         shown.add_row(one.container, f"{one.requests:,}", f"{one.total_s:,.3f}", each, memory)
+    return shown
+
+
+def components(variant: VariantCostsRow) -> Table:
+    """A row for each inference component on the instances, and one for what no copy has reserved: together they are the
+    variant's cost, without data."""
+    shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by inference component", "component")
+    for name in ("copy hours", "reserved", "cost"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for one in variant.components:
+        hours = f"{one.copy_s / HOUR_S:,.3f}" if one.copy_s else ""
+        style = "dim" if one.component == UNRESERVED else ""
+        shown.add_row(one.component, hours, f"{one.share:.1%}", dollars(one.usd), style=style)
     return shown
 
 
