@@ -1,7 +1,7 @@
 """Divides the bill of instances that run inference components by what each component's copies reserve, over time.
 
-AWS bills the instances, and no component. Whether a copy is called makes no difference to its part, since nobody else can
-have what it reserves.
+AWS bills the instances, and no component. Whether a copy is called makes no difference to its part, since nobody else
+can have what it reserves.
 """
 
 from collections.abc import Mapping, Sequence
