@@ -14,8 +14,8 @@ from rich.console import Console
 from benchmarks.command import command, keep
 from benchmarks.own_ledgers.own_forecast import beside
 from benchmarks.own_ledgers.random_plans import confirmations, profiled
-from benchmarks.own_ledgers.stage import stage
-from benchmarks.own_ledgers.workloads import SLO_S, WORKLOADS
+from benchmarks.own_ledgers.stage import SLO_S, stage
+from benchmarks.own_ledgers.workloads import WORKLOADS
 from benchmarks.tables import table
 from torpor.confirming.core.difference_causes import causes
 

@@ -24,7 +24,9 @@ from torpor.workloads import Chunk, Recorded
 
 NAME = "workload"
 GAP_S = 3.0
+SLO_S = 1.0
 MINUTE_S = 60.0
+IN_FLIGHT_MAX = 96
 ROW = ("text/csv", b"0.5")
 
 
@@ -68,7 +70,9 @@ class WorkloadStage:
     ) -> WorkloadPlayed:
         """Send the trace, let the endpoint rest for so long, and take its ledger, whose minutes are over then."""
         window_s = float(trace.parts[0].times_s[-1]) + rest_s
-        outcome = lived(trace, endpoint, lambda model, size: ROW, ReplayPace(), GAP_S, slo_s, window_s)
+        outcome = lived(
+            trace, endpoint, lambda model, size: ROW, ReplayPace(in_flight_max=IN_FLIGHT_MAX), GAP_S, slo_s, window_s
+        )
         return WorkloadPlayed(outcome.figures, outcome.strain, self.ledger(endpoint), window_s, changes)
 
     def ledger(self, endpoint: ConfirmingEndpoint) -> Path:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from benchmarks.own_ledgers.artifacts import pickles, scripts
-from benchmarks.own_ledgers.stage import NAME, WorkloadPlayed, WorkloadStage, names, zipf_calls
+from benchmarks.own_ledgers.script_bursts import BURSTS
+from benchmarks.own_ledgers.stage import NAME, SLO_S, WorkloadPlayed, WorkloadStage, names, zipf_calls
 from torpor.hosting.endpoint_deployment import EndpointPlan
 
-SLO_S = 1.0
 IDLE_S = 120.0
 NAP_S = 400.0
 
@@ -70,4 +70,5 @@ WORKLOADS: Mapping[str, Callable[[WorkloadStage], WorkloadPlayed]] = {
     "serverless": serverless,
     "sleeping": sleeping,
     "scaling": scaling,
+    **BURSTS,
 }

@@ -222,6 +222,7 @@ class LoadedModel(TypedDict):
     idle_s: float
     format: str
     hits: int
+    workers: NotRequired[int]  # of a single-model container: as in `ColdLoad`
 
 
 class DeviceStatus(TypedDict):

@@ -81,16 +81,17 @@ class Single:
     def models(self) -> list[LoadedModel]:
         if self._runner is None:
             return []
-        return [
-            {
-                "name": self._key or "model",
-                "size_bytes": self._size_bytes,
-                "in_flight": self._in_flight,
-                "idle_s": 0.0 if self._in_flight else self._calendar() - self._used_s,
-                "format": self._runner.format,
-                "hits": self._hits,
-            }
-        ]
+        model: LoadedModel = {
+            "name": self._key or "model",
+            "size_bytes": self._size_bytes,
+            "in_flight": self._in_flight,
+            "idle_s": 0.0 if self._in_flight else self._calendar() - self._used_s,
+            "format": self._runner.format,
+            "hits": self._hits,
+        }
+        if (workers := self._runner.workers) is not None:
+            model["workers"] = workers
+        return [model]
 
     def waiting(self) -> int:
         """None waits: the one model has all room."""

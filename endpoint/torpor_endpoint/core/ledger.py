@@ -172,15 +172,21 @@ class MemoryKey(NamedTuple):
 
 @dataclass(slots=True)
 class MemorySums:
-    """Sums over readings of the memory that instances use beside their models."""
+    """Sums over readings of the memory that instances use beside their models, and of what answers in containers of one
+    model."""
 
     looks: int = 0
     own_bytes: int = 0
     short: int = 0  # readings at moments without room for a model
     short_own_bytes: int = 0
+    told: int = 0  # readings that say how many workers the container's one model has; `workers` are theirs
+    workers: int = 0
 
     def add(self, reading: MemoryReading) -> None:
         self.looks += 1
+        if reading.workers is not None:
+            self.told += 1
+            self.workers += reading.workers
         self.own_bytes += reading.own_bytes
         self.short += reading.short
         self.short_own_bytes += reading.own_bytes * reading.short

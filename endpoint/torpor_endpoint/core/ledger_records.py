@@ -79,6 +79,7 @@ class MemoryReading(NamedTuple):
     own_bytes: int
     short: bool = False  # models were evicted at that moment to make room
     container: str = ""  # the container of a pipeline; "" for the only one
+    workers: int | None = None  # of a single-model container: as in `wire.ColdLoad`; None if that is not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ class Collector:
         for container, state in states:
             self._add_decisions(endpoint, variant, incarnation, container, state)
             if "own_bytes" in state:
-                known = (budget_bytes, state["own_bytes"], False, container.name if several else "")
+                known = (budget_bytes, state["own_bytes"], False, container.name if several else "", _workers(state))
                 self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
         statuses: dict[str, wire.InstanceStatus] = {one.name: {**state, "decisions": []} for one, state in states}
         self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
@@ -261,6 +261,12 @@ def _percent(
     most: Literal["budget_bytes", "disk_budget_bytes"],
 ) -> float:
     return 100 * sum(state[used] for state in states) / sum(state[most] for state in states)
+
+
+def _workers(state: wire.InstanceStatus) -> int | None:
+    """Those of a container's one model; None if that is not known, or it has many models."""
+    models = state["models"]
+    return models[0].get("workers") if len(models) == 1 and not state["kept"] else None
 
 
 def _dimensions(endpoint: str, variant: str) -> dict[str, str]:

@@ -122,6 +122,10 @@ _STEPS = (
         PRIMARY KEY (endpoint, variant)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE memory ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE memory ADD COLUMN workers INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 

@@ -29,6 +29,7 @@ class FittedPipeline:
     record: VariantRecord
     containers: tuple[ContainerProfile, ...] = ()  # empty for a variant of one container
     unread: tuple[str, ...] = ()  # containers whose memory was not recorded
+    unworked: tuple[str, ...] = ()  # containers of which it was not recorded what answers
 
 
 def pipeline(record: VariantRecord) -> FittedPipeline:
@@ -48,12 +49,17 @@ def pipeline(record: VariantRecord) -> FittedPipeline:
         ContainerProfile(name, models=True)
         if name == models
         else ContainerProfile(
-            name, record.container_bytes.get(name, 0), means_s[name], predict_sigma=_sigma(record, name)
+            name,
+            record.container_bytes.get(name, 0),
+            means_s[name],
+            predict_sigma=_sigma(record, name),
+            workers=record.container_workers.get(name, 0),
         )
         for name in names
     )
     unread = tuple(name for name in others if name not in record.container_bytes)
-    return FittedPipeline(_seen_by(record, models, others, means_s), fitted, unread)
+    unworked = tuple(name for name in others if name not in record.container_workers)
+    return FittedPipeline(_seen_by(record, models, others, means_s), fitted, unread, unworked)
 
 
 def _mean_s(record: VariantRecord, name: str) -> float:

@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 
 from torpor.simulator.fitting import estimates
-from torpor.simulator.fitting.fitted_pipeline import pipeline
+from torpor.simulator.fitting.fitted_pipeline import FittedPipeline, pipeline
 from torpor.simulator.fitting.ledger_reader import read
 from torpor.simulator.fitting.time_laws import Law, Laws, grouped
-from torpor.simulator.fitting.variant_records import Memory, RecordedEffort, RecordedSetup, VariantRecord
+from torpor.simulator.fitting.variant_records import Memory, RecordedEffort, RecordedSetup, RecordedWait, VariantRecord
 from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor.workloads.trace import BadTrace
 
@@ -41,7 +41,7 @@ class Fitted:
     stand_in: Callable[[str], ModelProfile] | None = field(default=None, repr=False)
     """The profile of a model that the ledger lacks, by its name: the usual size, and the laws' times at that size. None
     of a single-model variant, which has no laws."""
-    unworked: Sequence[str] = ()  # models of which the ledger does not say what answers their requests
+    unworked: Sequence[str] = ()  # models and containers of which the ledger does not say what answers
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
@@ -83,8 +83,9 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     if (single := record.single_model) is not None:
         predicts = predictions.get(single, usual)
         profiles[single] = ModelProfile(
-            single, 0, 0, 0.0, 0.0, 0.0, 0.0, predicts.work_s, predict_delay_s=estimates.noticed_s(predicts.delay_s)
-        )
+            single, 0, 0, 0.0, 0.0, 0.0, 0.0, predicts.work_s,
+            predict_delay_s=estimates.noticed_s(predicts.delay_s), workers=record.container_workers.get("", 0),
+        )  # fmt: skip
     assumed = (record.models - own.keys()) | (record.models - predictions.keys())
     return Fitted(
         profiles,
@@ -101,8 +102,17 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         record.setup,
         record.size,
         stand_in if record.loads else None,
-        tuple(name for name in sorted(record.models) if estimates.workers(own.get(name) or record.loads) is None),
+        _unworked(record, own, piped),
     )
+
+
+def _unworked(
+    record: VariantRecord, own: Mapping[str, Sequence[RecordedWait]], piped: FittedPipeline
+) -> tuple[str, ...]:
+    """The models, or containers of one model, of which the ledger does not say what answers their requests."""
+    models = (name for name in sorted(record.models) if estimates.workers(own.get(name) or record.loads) is None)
+    single = record.single_model if not piped.containers and "" not in record.container_workers else None
+    return (*models, *([single] if single is not None else ()), *piped.unworked)
 
 
 def _memory(record: VariantRecord, containers: Sequence[ContainerProfile]) -> Memory | None:

@@ -45,6 +45,9 @@ OF_CONTAINERS = f"""SELECT container, size, max(budget_bytes),
 """The same for each container of a pipeline."""
 SETUP = f"SELECT setup, since_s FROM setups WHERE {ONE}"
 NEWEST_SIZE = f"SELECT size FROM lives WHERE {ONE} ORDER BY started_s DESC LIMIT 1"
+WORKERS = f"SELECT container, workers / told FROM memory WHERE {ONE} AND told > 0 ORDER BY minute_s"
+"""The last row of each container counts."""
+HAS_TOLD = "SELECT 1 FROM pragma_table_info('memory') WHERE name = 'told'"
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH sums AS (
@@ -114,6 +117,8 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             )
             looked = ledger.execute(OF_CONTAINERS, one * 2).fetchall() if pipeline else []
             memory = ledger.execute(MEMORY, one * 2).fetchone() if _has(ledger, "memory") else None
+            told = ledger.execute(HAS_TOLD).fetchone() is not None
+            workers = dict(ledger.execute(WORKERS, one).fetchall()) if told else {}
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
             setup = ledger.execute(SETUP, one).fetchone() if _has(ledger, "setups") else None
             size = ledger.execute(NEWEST_SIZE, one).fetchone()
@@ -125,7 +130,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
         seen = Memory(looked[0][1], max(budget_bytes for _, _, budget_bytes, _ in looked), 0)
     return VariantRecord(
         path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
-        pipeline, containers, own_bytes, _setup(setup), "" if size is None else size[0],
+        pipeline, containers, own_bytes, workers, _setup(setup), "" if size is None else size[0],
     )  # fmt: skip
 
 

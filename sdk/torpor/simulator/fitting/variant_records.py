@@ -150,6 +150,8 @@ class VariantRecord:
     pipeline: Sequence[str] = ()  # the containers of the newest pipeline, in order; empty without one
     containers: Sequence[RecordedContainer] = ()  # of a pipeline
     container_bytes: Mapping[str, int] = field(default_factory=dict)  # of a pipeline: the memory of each beside models
+    container_workers: Mapping[str, int] = field(default_factory=dict)
+    """The workers of the one model of a container, by its name in a pipeline, or ""; those that the ledger knows."""
     setup: RecordedSetup | None = None  # None in a ledger of an earlier version
     size: str = ""  # of its newest instance: an ml.* type, or a serverless one
 

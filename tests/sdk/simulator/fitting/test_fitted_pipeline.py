@@ -178,3 +178,14 @@ def test_a_simulated_pipeline_in_a_ledger_is_simulated_alike_again(tmp_path: Pat
     for one, other in zip(first.containers, again.containers, strict=True):
         assert one.container == other.container
         assert other.latencies.quantile(0.5) == pytest.approx(one.latencies.quantile(0.5), rel=0.03)
+
+
+def test_a_container_that_is_a_script_answers_by_its_workers_and_one_of_which_nothing_is_known_is_named(
+    tmp_path: Path,
+) -> None:
+    told = [memory("clean", 100)._replace(workers=2), memory("houses", 30), memory("rank", 50)]
+    file = written(tmp_path, [cold(model, NOON_S, 0.008) for model in "abc"], told)
+    found = fitted(file)
+    assert [one.workers for one in found.containers] == [2, 0, 0]
+    assert found.unworked == ("a", "b", "c", "rank")
+    assert any("what answers the requests of 4 models" in note for note in load(LedgerFile(file)).assumed)

@@ -1,7 +1,9 @@
 """Service times, fitted from ledgers of the endpoint's own writer with known times."""
 
+import sqlite3
 import tempfile
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from torpor.simulator.fitting.variant_records import DISK, STORE
 from torpor.workloads import BadTrace, recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad, EffortFields
-from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading
 
 MB = 1_000_000
 WARM = {"predict": 0.002, "overhead": 0.001}
@@ -468,3 +470,24 @@ def test_a_ledger_of_an_earlier_version_is_read_and_the_answer_says_what_is_assu
     result = torpor.simulate(recorded([(0.0, "a")]), tmp_path / "ledger.sqlite")
     (note,) = [note for note in result.assumed if "answers" in note]
     assert note.startswith("what answers the requests of 2 models: the instance's threads, since the ledger does not")
+
+
+@pytest.mark.parametrize(("told", "workers", "unworked"), [(1, 1, ()), (0, 0, ()), (None, 0, ("v",))])
+def test_the_readings_of_a_single_model_say_whether_it_is_a_script(
+    tmp_path: Path, told: int | None, workers: int, unworked: tuple[str, ...]
+) -> None:
+    recorded = LedgerWithPages(tmp_path)
+    recorded.ledger.invoked(invocation(NOON_S, model=""))
+    for number in range(3):
+        recorded.ledger.looked(MemoryReading(NOON_S + number, "houses", "v", "i-1", MB, 0, workers=told))
+    recorded.ledger.close()
+    result = fitted(tmp_path / "ledger.sqlite")
+    assert (result.profiles["v"].workers, result.unworked) == (workers, unworked)
+
+
+def test_a_ledger_without_the_columns_of_workers_is_read(tmp_path: Path) -> None:
+    found(tmp_path, [load("a")])
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
+        for column in ("told", "workers"):
+            ledger.execute(f"ALTER TABLE memory DROP COLUMN {column}")
+    assert fitted(tmp_path / "ledger.sqlite").profiles["a"].workers == 0
