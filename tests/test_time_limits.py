@@ -61,6 +61,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
         "Foreign container that answers no ping",
         "Container of another",
     ),
+    "container/torpor_container/adapter/model_adapters.py": ("Foreign container that loads",),
     "container/torpor_container/artifacts/neighbours.py": ("Names similar",),
     "container/torpor_container/artifacts/stores/s3_access.py": ("Download from S3",),
     "container/torpor_container/formats/script/child_process.py": (

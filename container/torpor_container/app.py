@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from torpor_container.adapter.adapter_folders import AdapterFolders
 from torpor_container.adapter.foreign_loaders import ForeignLoader, ForeignSingleLoader
 from torpor_container.adapter.foreign_server import ForeignServer
 from torpor_container.adapter.memory_bound import memory_bound_bytes
@@ -171,7 +172,7 @@ class InstanceProcess:
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
         self._faulty_loader = FaultyLoader(loader) if settings.faults else None
         self._loader: ModelLoader = self._faulty_loader or loader
-        self._disk_tier = self._make_disk_tier() if settings.model_source else None
+        self._disk_tier = self._make_models_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
     def app(self, chunked: bool = False) -> ASGIApp:
@@ -257,11 +258,12 @@ class InstanceProcess:
                 placing=self._placing,
             )
         base_dir = Path(settings.base_dir)
-        most_bytes = memory_bound_bytes(self._environment)
-        server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, most_bytes)
+        bound = memory_bound_bytes(self._environment)
+        server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, bound)
         if settings.multi_model:
             return ForeignLoader(server, theirs(self._environment), clock)
-        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock)
+        adapters = AdapterFolders(self._make_disk_tier, clock)
+        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, adapters.fetch)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
@@ -315,11 +317,13 @@ class InstanceProcess:
         chore = KeepAliveChore(keeper, resting, self._calendar) if resting is not None else None
         return KeptMode(keeper, settings.invocation_timeout_s, chore)
 
-    def _make_disk_tier(self) -> DiskTier:
+    def _make_models_tier(self) -> DiskTier:
+        source, many = self._settings.model_source, self._settings.multi_model
+        return self._make_disk_tier(Prefix.parse(source if many else source[: source.rfind("/") + 1]), "models")
+
+    def _make_disk_tier(self, prefix: Prefix, folder: str) -> DiskTier:
         settings = self._settings
-        source = settings.model_source
-        prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
-        disk = UnpackedArtifacts(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
+        disk = UnpackedArtifacts(Path(settings.base_dir) / folder, settings.disk_bytes, prefix.bucket)
         residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._digested(self._make_store(prefix), prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None

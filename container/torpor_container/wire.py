@@ -18,6 +18,12 @@ PREFIX_AWARE_ID = "X-Amzn-SageMaker-Prefix-Aware-Id"
 NEW_SESSION_ID = "X-Amzn-SageMaker-New-Session-Id"
 CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
 
+ADAPTER = "X-Amzn-SageMaker-Adapter-Identifier"
+"""Names an adapter to the container of its base model (AWS's model-hosting-container-standards)."""
+ADAPTER_URL = "X-Torpor-Adapter-Url"
+"""From where an instance fetches the adapter. No container gets it."""
+ADAPTERS = "/adapters"
+
 FORWARDED = (
     "Content-Type",
     "Accept",

@@ -180,16 +180,16 @@ def _reply(answer: UpstreamAnswer) -> Reply:
     )
 
 
-async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float) -> Reply:
-    """`POST /invocations` of a single-model container. Raises TimedOut, NoAnswer."""
-    return await invoked(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
+async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float, more: Headers = ()) -> Reply:
+    """`POST /invocations` of a single-model container, with these headers too. Raises TimedOut, NoAnswer."""
+    return await invoked(upstream, wire.INVOCATIONS, (*_sent(invocation), *more), invocation.body, timeout_s)
 
 
 def streamed_alone(
-    upstream: Upstream, invocation: Invocation, timeout_s: float
+    upstream: Upstream, invocation: Invocation, timeout_s: float, more: Headers = ()
 ) -> AbstractAsyncContextManager[StreamReply]:
     """`POST /invocations` of a single-model container, in the parts that it sends. See `in_parts`."""
-    return in_parts(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
+    return in_parts(upstream, wire.INVOCATIONS, (*_sent(invocation), *more), invocation.body, timeout_s)
 
 
 _JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))

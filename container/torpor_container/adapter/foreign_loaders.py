@@ -10,6 +10,7 @@ from pathlib import Path
 from torpor_container.adapter.contract_client import ContractClient
 from torpor_container.adapter.foreign_models import FORMAT, ForeignModel, ForeignSingle
 from torpor_container.adapter.foreign_server import ForeignServer
+from torpor_container.adapter.model_adapters import Fetch, ModelAdapters
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
 from torpor_container.measuring.cpu_time import CpuTime
@@ -139,10 +140,17 @@ class ForeignSingleLoader(ContainerLoader):
     """One model in a container, which starts once the model's folder is there."""
 
     def __init__(
-        self, server: ForeignServer, environment: dict[str, str], base_dir: Path, clock: Callable[[], float]
+        self,
+        server: ForeignServer,
+        environment: dict[str, str],
+        base_dir: Path,
+        clock: Callable[[], float],
+        fetch: Fetch,
     ) -> None:
+        """`fetch` brings the artifact of an adapter to the disk."""
         super().__init__(server, environment, clock)
         self._base_dir = base_dir
+        self._adapters = ModelAdapters(lambda: server.upstream, fetch, server.seen)
 
     async def start(self) -> None:
         """Nothing to do: the container starts with its model."""
@@ -165,7 +173,7 @@ class ForeignSingleLoader(ContainerLoader):
             raise LoadFailed(f"the container could not be started: {error}") from error
         await self._server.ready()
         size_bytes = await on_thread(self._server.own_bytes)
-        return Loaded(ForeignSingle(self._server.upstream), size_bytes, self._clock() - began_s)
+        return Loaded(ForeignSingle(self._server.upstream, self._adapters), size_bytes, self._clock() - began_s)
 
 
 def _put_in_place(directory: Path, place: Path) -> None:

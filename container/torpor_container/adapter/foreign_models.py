@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container.adapter.contract_client import NOT_FOUND, ContractClient, invoked_alone, streamed_alone
+from torpor_container.adapter.model_adapters import ModelAdapters
 from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.loader import Placed
-from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream import Headers, Upstream
 from torpor_container.wire import WaitStep
 
 FORMAT = "container"
@@ -64,19 +65,27 @@ class ForeignSingle:
     workers: int | None = None
     alive = True
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, adapters: ModelAdapters) -> None:
         self._upstream = upstream
+        self._adapters = adapters
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Raises as `ModelAdapters.of` where the request names an adapter."""
+        adapter = await self._adapter(invocation, timing)
         with timing.step(WaitStep.PREDICT):
-            return await invoked_alone(self._upstream, invocation, timeout_s)
+            return await invoked_alone(self._upstream, invocation, timeout_s, adapter)
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        adapter = await self._adapter(invocation, timing)
         async with AsyncExitStack() as use:
             with timing.step(WaitStep.PREDICT):
-                reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s))
+                reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s, adapter))
             yield reply
+
+    async def _adapter(self, invocation: Invocation, timing: Timing) -> Headers:
+        with timing.step(WaitStep.LOAD):
+            return await self._adapters.of(invocation)
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

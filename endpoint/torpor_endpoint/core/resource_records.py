@@ -102,6 +102,7 @@ class CopyNeeds:
     cores: float = 0.0
     accelerators: float = 0.0
     binpack: bool = False  # place them on the fullest instances; else spread them
+    adapters: tuple[tuple[str, str], ...] = ()  # of the component's model: names, and where in S3 each is
 
     @property
     def bound_mib(self) -> int:

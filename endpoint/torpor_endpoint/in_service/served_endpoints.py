@@ -60,6 +60,10 @@ class ServedEndpoint(Protocol):
         """The pools of each inference component: the old copies and the new ones, while an update replaces them."""
 
     @property
+    def adapters(self) -> Mapping[str, str]:
+        """By the name of each adapter, the inference component whose copies serve it."""
+
+    @property
     def takes_components(self) -> bool:
         """Whether requests go to inference components only."""
 
@@ -117,6 +121,13 @@ class LiveEndpoint(Generic[P]):
             if pool.variant.copies is not None:
                 self.generations.setdefault(pool.variant.copies.component, []).append(pool)
         self.components = {name: max(two, key=_weight) for name, two in self.generations.items()}
+        self.adapters = {
+            adapter: name
+            for name, two in self.generations.items()
+            for pool in two
+            if pool.variant.copies is not None
+            for adapter, _ in pool.variant.copies.adapters
+        }
         fleet = pools if shift is None or not shift.complete else shift.pools
         self.shadows = tuple(pool for pool in fleet.values() if pool.variant.shadow)
         self.by_key = {**pools, **_coming(pools, shift)}

@@ -181,7 +181,7 @@ def component_pools(live: ServedEndpoint, header: bytes | None, variant: str | N
     if not live.takes_components:
         raise RuntimeFault(Situation.COMPONENT_NOT_ALLOWED)
     component = header.decode()
-    pools = live.generations.get(component)
+    pools = live.generations.get(component) or live.generations.get(live.adapters.get(component, ""))
     if not pools:
         raise RuntimeFault(Situation.COMPONENT_UNKNOWN, component=component)
     copies = pools[0].variant.copies

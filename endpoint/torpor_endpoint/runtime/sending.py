@@ -12,6 +12,7 @@ from torpor_container.transport.frames import lines
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, size_of
 from torpor_container.transport.upstream_answers import UpstreamAnswer
+from torpor_endpoint.core.sending.adapter_headers import with_adapter
 from torpor_endpoint.core.sending.machine import END, HOLD, SEND, Sending, SendingFailure, SendingRules
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.in_service.incarnation import Incarnation
@@ -150,7 +151,9 @@ class RequestSender:
         assert passage.request is not None, "the step parse comes first"
         assert passage.route is not None, "the step route comes first"
         _, _, pool, target, path = passage.route
-        containers = pool.variant.containers
+        containers, headers = pool.variant.containers, passage.request.headers
+        if (copies := pool.variant.copies) is not None and copies.adapters:
+            headers = with_adapter(headers, copies)
         passage.trail = None if len(containers) == 1 else Trail(totals=passage.steps)
         way = None if passage.wants_version or passage.trace is not None else passage.way
         passage.sending = sending = Sending(
@@ -159,7 +162,7 @@ class RequestSender:
             path,
             pool.answer_within_s,
             passage.limits.attempt_margin_s,
-            passage.request.headers,
+            headers,
             target,
             target,
             passage.body,

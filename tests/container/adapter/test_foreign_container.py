@@ -403,6 +403,32 @@ def test_a_single_model_container_is_started_with_its_model_in_place(adapted: Ad
         assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
 
 
+def test_an_adapter_is_fetched_and_registered_once_before_the_first_request_that_names_it(
+    adapted: AdaptedContainer,
+) -> None:
+    for name in ("model.tar.gz", "one.tar.gz", "two.tar.gz"):
+        adapted.put(name)
+    adapted.put("bad.tar.gz", file="other")
+
+    with adapted.instance(source=f"file://{adapted.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+
+        def asked(adapter: str = "", artifact: str = "") -> Answer:
+            named = {wire.ADAPTER: adapter, wire.ADAPTER_URL: f"file://{adapted.models}/{artifact}"} if adapter else {}
+            return platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv", **named})
+
+        assert [asked("lora", "one.tar.gz").json()["adapter"] for _ in range(2)] == ["one.tar.gz"] * 2
+        told = asked("lora", "two.tar.gz").json()  # an update gave it another artifact
+        assert (told["adapter"], told["calls"]) == ("two.tar.gz", ["adapt lora", "forget lora", "adapt lora"])
+        assert told["headers"][wire.ADAPTER] == "lora"
+        assert wire.ADAPTER_URL not in told["headers"]
+        assert asked().json()["adapter"] is None
+        refused = asked("bad", "bad.tar.gz")
+        assert (refused.status, "it has no weights" in refused.json()["message"]) == (500, True)
+        assert asked("gone", "gone.tar.gz").status in (400, 404)
+        assert asked().status == 200
+
+
 def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: AdaptedContainer) -> None:
     adapted.put("model.tar.gz")
     source = f"file://{adapted.models}/model.tar.gz"

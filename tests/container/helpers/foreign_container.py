@@ -37,6 +37,7 @@ class Container:
     rooms: int
     models: dict[str, str] = field(default_factory=dict)  # url by name; empty for a dead registration
     calls: list[str] = field(default_factory=list)
+    adapters: dict[str, str | None] = field(default_factory=dict)  # the weights of each
     late: set[str] = field(default_factory=set)  # dead registrations that are still to be made
 
     def load(self, name: str, url: str) -> tuple[int, Any]:
@@ -121,14 +122,26 @@ class Handler(BaseHTTPRequestHandler):
             if (Path(request["url"]) / "slow").exists():
                 time.sleep(1.0)
             self.answer(*self.container.load(request["model_name"], request["url"]))
+        elif self.path == "/adapters":
+            request = json.loads(body)
+            place = Path(request["src"]) / "weights"
+            self.container.adapters[request["name"]] = place.read_text() if place.exists() else None
+            self.container.calls.append(f"adapt {request['name']}")
+            self.answer(200 if place.exists() else 424, {"message": "it has no weights"})
         elif self.path == "/invocations":
+            adapter = self.container.adapters.get(self.headers.get("x-amzn-sagemaker-adapter-identifier", ""))
             weights = (Path(os.environ["MODEL_DIR"]) / "weights").read_text()
-            self.answer(200, {"model": os.environ["MODEL_DIR"], "weights": weights, **self.told(body)})
+            model = {"model": os.environ["MODEL_DIR"], "weights": weights, "adapter": adapter}
+            self.answer(200, {**model, "calls": self.container.calls, **self.told(body)})
         else:
             name = unquote(self.path.removeprefix("/models/").removesuffix("/invoke"))
             self.answer(*self.container.invoke(name, self.told(body)))
 
     def do_DELETE(self) -> None:
+        if self.path.startswith("/adapters/"):
+            self.container.calls.append(f"forget {unquote(self.path.removeprefix('/adapters/'))}")
+            self.answer(200, {})
+            return
         name = unquote(self.path.removeprefix("/models/"))
         self.noted("unload", name)
         if "clinging" in self.container.manners:

@@ -73,6 +73,14 @@ def test_its_way_is_known_as_that_of_any_request() -> None:
     assert request.request.way is request.way
 
 
+def test_a_request_for_an_adapter_goes_to_the_copies_of_its_base() -> None:
+    adapted = replace(ONE, copies=CopyNeeds("one", "v", 128, adapters=(("lora", "s3://b/lora.tar.gz"),)))
+    route = routed(router(CAPACITY, adapted), (HEADER, b"lora")).route
+    assert route is not None
+    assert route.variant == "component.one"
+    assert refused(router(CAPACITY, ONE), (HEADER, b"lora"))[0] is Situation.COMPONENT_UNKNOWN
+
+
 def test_an_asynchronous_request_names_its_component_too() -> None:
     later = AsyncInference("s3://b/out")
     one = router(replace(CAPACITY, asynchronous=later), replace(ONE, asynchronous=later))

@@ -3,6 +3,9 @@
 The name of such a variant begins with a word and a dot. No production variant's name, and no component's, has a dot.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentSpecification, PlacementStrategy
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 
@@ -57,3 +60,10 @@ def copies_variant(
             binpack=specification.strategy is PlacementStrategy.BINPACK,
         ),
     )
+
+
+def with_adapters(variant: Variant, adapters: Mapping[str, str]) -> Variant:
+    """The copies of a component, which serve these adapters of its model: S3 addresses by their names."""
+    if variant.copies is None or dict(variant.copies.adapters) == adapters:
+        return variant
+    return replace(variant, copies=replace(variant.copies, adapters=tuple(sorted(adapters.items()))))

@@ -51,7 +51,8 @@ CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 FAULT = b"x-torpor-fault"
 SESSION_ID = wire.SESSION_ID.lower().encode()
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
-PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
+PASSED_ON = frozenset(name.lower().encode() for name in (*wire.FORWARDED, wire.ADAPTER, wire.ADAPTER_URL))
+"""No caller's request has the last two: `adapter_headers` adds them."""
 WITHOUT_ACCEPT = frozenset({ACCEPT})
 CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 """The headers of an answer that the next container gets in place of the caller's."""

@@ -27,6 +27,7 @@ from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
 from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
 from torpor_endpoint.fleet.components.left_behind import leave_behind, leave_orphans_behind, with_endpoint
+from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -38,7 +39,8 @@ log = logging.getLogger(__name__)
 
 NO_ENDPOINT = "Endpoint {endpoint} of inference component {component} is not in service."
 NO_VARIANT = "Endpoint {endpoint} has no production variant {variant} for inference components."
-ADAPTER = "Inference component {component} is an adapter of another one, which Torpor does not serve."
+NO_BASE = "Inference component {base}, of which {component} is an adapter, is not in service."
+ADAPTER = "Inference component {component} is an adapter of another one, and has no copies of its own."
 NO_WAY_BACK = "After a restart the old specification cannot be served any more, and the new one is served: {why}"
 NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
@@ -86,6 +88,7 @@ class ComponentController:
         self._resized = resized
         self._strict = strict
         self._deployments: dict[str, ComponentDeployment] = {}
+        self._adapters = ServedAdapters()
         self._behind: set[str] = set()  # whose copies are to follow an update of the endpoint
         self._rollouts = ComponentRollouts(epoch, self._stored, alarms_on, pace=pace)
         self._settling = Settling(self._bring, "inference component")
@@ -96,8 +99,12 @@ class ComponentController:
         """Serve every component of an endpoint in service, and finish what a restart interrupted."""
         self._settling.start()
         await asyncio.to_thread(leave_orphans_behind, self._store, self.changed)
-        for component in sorted(await asyncio.to_thread(self._store.components), key=_memory_mib, reverse=True):
+        components = await asyncio.to_thread(self._store.components)
+        for component in components:
             if component.status in ANSWERING:
+                self._adapters.put(component)
+        for component in sorted(components, key=_memory_mib, reverse=True):
+            if component.status in ANSWERING and component.base_name is None:
                 await self._serve(component)
             self._settling.schedule(component.name)
 
@@ -138,6 +145,8 @@ class ComponentController:
         if component is None:
             return
         match component.status:
+            case ComponentStatus.CREATING | ComponentStatus.UPDATING if component.base_name is not None:
+                await self._adapt(component, component.base_name)
             case ComponentStatus.CREATING | ComponentStatus.UPDATING:
                 await self._deploy(component)
             case ComponentStatus.DELETING:
@@ -145,7 +154,18 @@ class ComponentController:
             case ComponentStatus.IN_SERVICE:
                 await self._follow(component)
             case ComponentStatus.FAILED:
-                pass
+                self._adapters.drop(component)
+
+    async def _adapt(self, adapter: ComponentRecord, base: str) -> None:
+        """Have the copies of its base serve an adapter: each fetches it when a request names it there first."""
+        deployment = self._deployment(adapter.endpoint_name)
+        if deployment is None or base not in deployment.live.components:
+            event = ComponentEvent.FAILED if adapter.status is ComponentStatus.CREATING else ComponentEvent.ROLLED_BACK
+            await self._record(adapter, event, NO_BASE.format(base=base, component=adapter.name))
+            return
+        self._adapters.put(adapter)
+        deployment.adapt(base, self._adapters)
+        await self._record(adapter, ComponentEvent.READY)
 
     async def _deploy(self, component: ComponentRecord) -> None:
         """Have the copies that the record asks for. What fails in an update leaves the copies before it."""
@@ -179,8 +199,11 @@ class ComponentController:
     async def _delete(self, component: ComponentRecord) -> None:
         self._rollouts.forget(component.name)
         self._behind.discard(component.name)
+        self._adapters.drop(component)
         deployment = self._deployment(component.endpoint_name)
-        if deployment is not None:
+        if deployment is not None and component.base_name is not None:
+            deployment.adapt(component.base_name, self._adapters)
+        elif deployment is not None:
             for generation in GENERATIONS:
                 await deployment.drop(copies_name(component.name, generation), "its inference component is deleted")
         await self._deleted(component)
@@ -264,9 +287,10 @@ class ComponentController:
         if specification.resources is None:
             raise ComponentFailed(ADAPTER.format(component=component.name))
         wakes = not self._strict
-        return deployment, copies_variant(
+        variant = copies_variant(
             component, specification, pool.variant, count, wakes=wakes, generation=component.generation
         )
+        return deployment, self._adapters.served_by(component.name, variant)
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
         """The components of an endpoint in service; None if it is not."""

@@ -16,6 +16,7 @@ from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.fleet.components.component_pool import ComponentPool
 from torpor_endpoint.fleet.components.copy_places import CopyPlaces
+from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -155,6 +156,12 @@ class ComponentDeployment:
         for number in self._factory.running(self.live.name, variant):
             slot = Slot(self.live.name, variant.name, number)
             self._begin(self._factory.terminate(variant, slot, grace_s), variant)
+
+    def adapt(self, component: str, adapters: ServedAdapters) -> None:
+        """Have the copies of this component serve its adapters from now on."""
+        for pool in self.live.generations.get(component, ()):
+            pool.become(adapters.served_by(component, pool.variant))
+        self._serve(dict(self.live.pools))
 
     async def ready(self, variant: str, size: int) -> None:
         """Wait until so many copies of this variant are ready. Raises ComponentFailed."""

@@ -17,7 +17,7 @@ from torpor_endpoint.core.components.component_records import (
     CopyResources,
     PlacementStrategy,
 )
-from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.components.component_controller import ComponentController, served_variants
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
@@ -33,6 +33,7 @@ SPECIFICATION = ComponentSpecification((Container("torpor"),), resources=CopyRes
 ONE = ComponentRecord(
     "one", "arn-one", 1.0, 1.0, ComponentStatus.IN_SERVICE, "shop", "arn", 1.0, "v", (SPECIFICATION,), copies=2
 )
+NEEDS = CopyNeeds("one", "v", 3000)
 TIMING = InstanceTiming(restart_pauses_s=(0.001,), end_pauses_s=(0.001,), grace_s=0.2)
 
 
@@ -151,7 +152,7 @@ def test_a_new_component_is_in_service_once_its_copies_are_ready() -> None:
         ({"endpoint_name": "gone"}, "The endpoint gone was deleted"),
         ({"specifications": (replace(SPECIFICATION, containers=(Container("strange/image"),)),)}, "The image strange"),
         ({"specifications": (replace(SPECIFICATION, instance_type="ml.m5.xlarge"),)}, "Inference component one has no"),
-        ({"specifications": (replace(SPECIFICATION, resources=None, base_name="b"),)}, "Inference component one is an"),
+        ({"specifications": (replace(SPECIFICATION, resources=None, base_name="b"),)}, "Inference component b, of whi"),
     ],
 )
 def test_one_that_cannot_have_its_copies_fails_and_leaves_nothing(changed: dict[str, object], reason: str) -> None:
@@ -188,6 +189,47 @@ def test_a_restart_adopts_the_copies_that_run_and_ends_what_was_not_finished() -
         assert served_variants(shop.store) == {("shop", "v"), ("shop", "component.one")}
 
     told(ONE, story, slots)
+
+
+LORA = ComponentSpecification(base_name="one", adapter_url="s3://b/lora.tar.gz")
+
+
+@pytest.mark.parametrize("status", [ComponentStatus.CREATING, ComponentStatus.IN_SERVICE])
+def test_the_copies_of_a_base_serve_its_adapters_until_these_are_deleted(status: ComponentStatus) -> None:
+    lora = replace(ONE, name="lora", arn="arn-lora", status=status, specifications=(LORA,), copies=0)
+
+    async def story(shop: Shop) -> None:
+        live = shop.roster.get("shop")
+        assert live is not None
+        await reached(lambda: live.adapters == {"lora": "one"} and shop.ready == 2)
+        stored = shop.store.component("lora")
+        assert stored is not None
+        assert stored.status is ComponentStatus.IN_SERVICE
+        pool = live.components["one"]
+        pools = live.pools
+        changed = replace(SPECIFICATION, containers=(Container("torpor", environment={"A": "1"}),))
+        shop.change(status=ComponentStatus.UPDATING, pending_specifications=(changed,), pending_copies=1)
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        assert live.components["one"] is not pool
+        assert live.adapters == {"lora": "one"}
+        moved = replace(LORA, adapter_url="s3://b/newer.tar.gz")
+        updating = replace(stored, status=ComponentStatus.UPDATING, pending_specifications=(moved,))
+        shop.store.replace_component(updating, expected_status=stored.status)
+        shop.components.changed("lora")
+        newer = (("lora", "s3://b/newer.tar.gz"),)
+        await reached(lambda: (live.components["one"].variant.copies or NEEDS).adapters == newer)
+        assert live.pools is not pools  # who remembers a way finds it out anew
+        await reached(lambda: (shop.store.component("lora") or stored).specifications == (moved,))
+        served = shop.store.component("lora")
+        assert served is not None
+        assert served.status is ComponentStatus.IN_SERVICE
+        shop.store.replace_component(replace(served, status=ComponentStatus.DELETING), expected_status=served.status)
+        shop.components.changed("lora")
+        await reached(lambda: shop.store.component("lora") is None)
+        assert live.adapters == {}
+        assert shop.ready == 1
+
+    told(ONE, story, others=(lora,))
 
 
 def test_an_endpoint_that_is_deleted_ends_all_copies_also_those_that_are_to_serve() -> None:

@@ -27,7 +27,8 @@ from torpor_endpoint.services.sagemaker.shapes import without_tags
 from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 OWN = "Torpor's own container, which loads no adapters: give the adapted model an inference component of its own"
-FOREIGN = "a server to which Torpor hands no adapters: put them in its artifact, or load them through its own API"
+MANY = "several containers or many models: an adapter is of the one model of one container"
+ASYNCHRONOUS = "on an asynchronous endpoint, whose requests reach no adapter here: make the endpoint a real-time one"
 
 VERBS = {ComponentEvent.DELETE: "delete"}
 """What AWS's texts call an event. All others are an update."""
@@ -56,7 +57,7 @@ def create_inference_component(control: Control, call: Call) -> dict[str, Any]:
         by_instance_type="Specifications" in call.params,
         request=without_tags(call.params),
     )
-    _check_base(control, component)
+    _check_base(control, component, variant)
     if not control.store.add_component(component, first_tags(call)):
         raise errors.EXISTS(noun=Resource.COMPONENT.noun, arn=arn)
     control.component_changed(name)
@@ -180,7 +181,7 @@ def _specifications(control: Control, call: Call, variant: Variant, arn: str) ->
     )
 
 
-def _check_base(control: Control, component: ComponentRecord) -> None:
+def _check_base(control: Control, component: ComponentRecord, variant: Variant) -> None:
     """Raises ValidationException for an adapter whose base cannot serve it."""
     if component.base_name is None:
         return
@@ -194,9 +195,14 @@ def _check_base(control: Control, component: ComponentRecord) -> None:
         raise component_errors.NO_BASE(f"{named} is an adapter itself.")
     if not may_component(base.status, ComponentEvent.RESCALE) and base.status is not ComponentStatus.UPDATING:
         raise component_errors.NO_BASE(f"{named} is {base.status.value}. It must be InService.")
-    containers = [container for one in base.specifications for container in one.containers]
-    foreign = any((found := control.images.find(one.image)) is not None and found.command for one in containers)
-    raise component_errors.NO_ADAPTERS(named=named, why=FOREIGN if foreign else OWN)
+    for containers in (one.containers for one in base.specifications):
+        found = control.images.find(containers[0].image) if len(containers) == 1 else None
+        if found is not None and found.command is None:
+            raise component_errors.NO_ADAPTERS(named=named, why=OWN)
+        if found is None or containers[0].multi_model:
+            raise component_errors.NO_ADAPTERS(named=named, why=MANY)
+    if variant.asynchronous is not None:
+        raise component_errors.NO_ADAPTERS(named=named, why=ASYNCHRONOUS)
 
 
 def _check_same_base(updated: ComponentRecord) -> None:

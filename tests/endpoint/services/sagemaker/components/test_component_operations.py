@@ -18,6 +18,7 @@ from torpor_endpoint.core.components.component_lifecycle import ComponentEvent
 from torpor_endpoint.core.components.component_records import ComponentSpecification
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH
+from torpor_endpoint.host.images import Image, Images
 
 IC_ARN = f"{ARN}:inference-component/ic"
 
@@ -324,6 +325,21 @@ def test_an_adapter_is_refused_at_its_creation_and_the_text_says_what_is_wrong(p
         "adapters: give the adapted model an inference component of its own."
     )
     assert plane.store.component("lora") is None
+
+
+def test_an_adapter_of_a_foreign_container_is_taken_and_one_of_many_models_is_refused(plane: ComponentsPlane) -> None:
+    server = Image("my-server", command={"command": ["serve"]})
+    plane.control = replace(plane.control, images=Images([server]))
+    plane.component(Specification=specification(Container={"Image": "my-server"}))
+    plane("CreateInferenceComponent", **plane.wanted("lora", **adapter()))
+    record = plane.store.component("lora")
+    assert record is not None
+    assert record.specifications[0].adapter_url == "s3://bucket/adapter.tar.gz"
+    plane("CreateModel", ModelName="many", PrimaryContainer={**MULTI_MODEL, "Image": "my-server"})
+    many = {"ModelName": "many", "ComputeResourceRequirements": COMPUTE}
+    plane.component("many", Specification=many)
+    refused = plane.refusal("CreateInferenceComponent", **plane.wanted("l2", **adapter("many")))[2]
+    assert "an adapter is of the one model of one container" in refused
 
 
 def test_an_endpoint_of_components_takes_no_deployment_config(plane: ComponentsPlane) -> None:
