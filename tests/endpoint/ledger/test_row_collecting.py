@@ -1,12 +1,14 @@
 """The ledger keeps its records across restarts, kills, full disks and its own bounds."""
 
 import asyncio
+import json
 import logging
 import resource
 import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,15 @@ from hypothesis import strategies as st
 
 from tests.account.helpers.databases import OpenPart
 from tests.helpers.counted_calls import calls_of
-from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
+from tests.helpers.ledger_with_pages import ALWAYS_ON, FIRST_USE, NOON_S, LedgerWithPages, invocation, life
 from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
+from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums, arrival_seconds
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.variant_setup import VariantSetup
 from torpor_endpoint.ledger.row_collecting import COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
 
@@ -401,6 +406,40 @@ def test_the_seconds_of_warm_requests_are_kept_over_all_writes_of_their_minute(r
     spans = recorded.ledger.tables.database.rows("SELECT first_s, last_s, seconds FROM spans")
     assert spans == [(NOON_S + 2.5, NOON_S + 59.9, 1 << 2 | 1 << 9 | 1 << 59)]
     assert arrival_seconds([NOON_S + 2.5, NOON_S + 9, NOON_S + 9.1, NOON_S + 59.9]) == 1 << 2 | 1 << 9 | 1 << 59
+
+
+def setups(recorded: LedgerWithPages) -> list[tuple[object, ...]]:
+    rows = recorded.ledger.tables.database.rows("SELECT endpoint, variant, since_s, setup FROM setups ORDER BY 1, 2")
+    return [(*one, read(VariantSetup, json.loads(setup))) for *one, setup in rows]
+
+
+def test_a_variants_setup_is_kept_with_the_time_since_which_it_is_so(recorded: LedgerWithPages) -> None:
+    private = Container("torpor", multi_model=True, environment={"TORPOR_POLICY": "GDSF", "PASSWORD": "secret"})
+    held = Variant("v", "m", (private,), instance_type="ml.m5.large", instance_count=2)
+    serverless = replace(held, instance_type=None, serverless=Serverless(2048, 5, 1))
+    recorded.ledger.set_up("houses", held)
+    recorded.flush()
+    recorded.now_s += 60
+    recorded.ledger.set_up("houses", replace(held))
+    recorded.flush()
+    first = VariantSetup(instances=2, settings={"TORPOR_POLICY": "GDSF"})
+    assert setups(recorded) == [("houses", "v", NOON_S, first)]
+    recorded.now_s += 60
+    recorded.ledger.set_up("houses", serverless)
+    recorded.flush()
+    assert setups(recorded) == [("houses", "v", NOON_S + 120, replace(first, serverless=Serverless(2048, 5, 1)))]
+
+
+def test_the_setup_of_a_variant_goes_with_its_time_of_service(recorded: LedgerWithPages) -> None:
+    recorded.ledger.set_up("houses", ALWAYS_ON)
+    recorded.ledger.set_up("flats", ALWAYS_ON)
+    recorded.ledger.served("houses", "v")
+    recorded.ledger.lived(life(endpoint="flats", instance="i-2"))
+    recorded.flush()
+    recorded.ledger.tables.prune(recorded.retention, NOON_S + 60)
+    assert [endpoint for endpoint, *_ in setups(recorded)] == ["flats", "houses"]
+    recorded.ledger.tables.prune(recorded.retention, NOON_S + recorded.retention.kept_s + 60)
+    assert setups(recorded) == []
 
 
 def test_every_cold_step_is_kept(recorded: LedgerWithPages) -> None:

@@ -11,6 +11,7 @@ from botocore.validate import ParamValidator
 from torpor.simulator.scenario import ENVIRONMENT, OWN_BYTES, BadScenario, Scenario
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
+from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.scaling import InstanceRange
 
 GIB = 1024**3
@@ -62,6 +63,9 @@ OWN = {
         ({"instances": True}, "instances is a whole number, not True"),
         ({"loads_max": 2.5}, "loads_max is a whole number, not 2.5"),
         ({"memory": 5}, "a scenario has no memory: it has instance_type, "),
+        ({"serverless": Serverless(1000, 5)}, "serverless is a torpor.Serverless with memory_mib of 1024, 2048"),
+        ({"serverless": Serverless(1024, 5, 6)}, "provisioned_concurrency of at most that"),
+        ({"serverless": Serverless(1024, 5), "instances_min": 0}, "serverless excludes instances_min and asynchronous"),
     ],
 )
 def test_a_scenario_that_cannot_be_deployed_is_refused_by_its_field(changes: dict[str, Any], told: str) -> None:
@@ -90,6 +94,11 @@ def test_numbers_may_be_numpys_and_bytes_a_float() -> None:
         ({"instances_min": 2}, "2-2 x ml.m5.large, LRU"),
         ({"model_idle_s": 7200.0}, "1 x ml.m5.large, LRU, models rest after 2 h"),
         ({"model_cache": False}, "1 x ml.m5.large, LRU, no model cache"),
+        (
+            {"serverless": Serverless(1024, 20)},
+            "serverless 1,024 MB, at most 20 at once, LRU, sleeps after 20 min",
+        ),
+        ({"serverless": Serverless(2048, 20, 2)}, "serverless 2,048 MB, at most 20 at once, 2 provisioned, LRU"),
     ],
 )
 def test_a_name_holds_the_differences_from_the_default(changes: dict[str, Any], name: str) -> None:
@@ -109,9 +118,26 @@ def test_a_scaled_variant_starts_at_its_minimum() -> None:
     assert (Scenario(instances=4).plan.instances, Scenario(instances=4).plan.sizes) == (4, None)
 
 
+def test_a_serverless_variant_has_the_machine_and_the_range_that_it_has_live() -> None:
+    plan = Scenario(serverless=Serverless(4096, 20, 3), concurrency=2, idle_s=7.0).plan
+    assert (plan.instances, plan.sizes, plan.in_flight_max) == (2, InstanceRange(2, 10, 2), 20)
+    machine = plan.machine
+    assert (machine.memory_bytes, machine.threads) == (4 * GIB - OWN_BYTES, 2)
+    assert machine.disk_bytes == 5 * GIB
+
+
+def test_instances_and_serverless_replace_each_other() -> None:
+    serverless = Scenario(instances_min=0, instances_max=3, memory_mib=512).altered(serverless=Serverless(1024, 5))
+    assert (serverless.instances_min, serverless.memory_mib, serverless.on_aws) == (None, None, False)
+    for change in ({"instances": 2}, {"instance_type": "ml.r5.large"}, {"instances_min": 0}):
+        assert serverless.altered(**change).serverless is None
+    assert Scenario(serverless=Serverless(1024, 5), multi_model=False).on_aws, "AWS has it for one model"
+
+
 @pytest.mark.parametrize(
     "scenario",
     [
+        Scenario(serverless=Serverless(2048, 5, 1)),
         Scenario(instances=2),
         Scenario("ml.r5.large", instances_min=0, instances_max=3),
         Scenario(instances_min=1),

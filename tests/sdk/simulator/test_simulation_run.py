@@ -35,6 +35,8 @@ from torpor.workloads import (
 )
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad
+from torpor_endpoint.core.pricing.quotes import PROVISIONED
+from torpor_endpoint.core.resource_records import Serverless
 
 MIB = 1024 * 1024
 SINCE_S = 1_700_000_040.0
@@ -233,6 +235,26 @@ def test_refused_requests_of_a_ledger_are_left_out_and_the_result_says_so(tmp_pa
     for profiles in (None, unit("abc")):
         result = simulate(path, profiles)
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))
+
+
+def test_provisioned_concurrency_keeps_an_instance_awake_and_its_time_is_billed() -> None:
+    calls, profiles = recorded([(600.0 * number, "a") for number in range(10)]), unit("a")
+    on_demand = simulate(calls, profiles, serverless=Serverless(1024, 5), idle_s=60.0)
+    kept = simulate(calls, profiles, serverless=Serverless(1024, 5, provisioned_concurrency=1), idle_s=60.0)
+    assert (on_demand.wakes, on_demand.cold) == (10, 10)
+    assert (kept.wakes, kept.cold) == (0, 1)
+    assert kept.instance_s == pytest.approx(kept.duration_s)
+    quantities = {line.item: line.quantity for line in kept.cost().bill.lines}
+    assert quantities[PROVISIONED] == pytest.approx(kept.duration_s)
+
+
+def test_requests_beyond_the_max_concurrency_fail_and_reach_no_instance() -> None:
+    burst = recorded([(0.0, "a")] * 8 + [(100.0, "a")])
+    result = simulate(burst, unit("a"), serverless=Serverless(1024, 5))
+    assert (result.requests, result.throttled, result.failed, result.warm + result.cold) == (9, 3, 3, 6)
+    inputs = load(burst, unit("a"))
+    again = recounted(inputs, Scenario(serverless=Serverless(1024, 5)))
+    assert again.throttled == 3, "the counters agree with the log"
 
 
 def test_a_variant_of_a_ledger_is_named_behind_the_file(tmp_path: Path) -> None:

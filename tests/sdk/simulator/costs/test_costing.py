@@ -16,11 +16,14 @@ from torpor.simulator.costs.costing import (
     multi_model,
     ranked,
     serverless,
+    serverless_variant,
 )
 from torpor.simulator.costs.ways_to_serve import Calls, Component, Cost, CostTerms, HeldInstances, Way
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.quotes import DATA_MOVED, PROVISIONED, PROVISIONED_PROCESSING, SERVERLESS
 from torpor_endpoint.core.pricing.shipped_prices import USD_PER_HOUR
+from torpor_endpoint.core.resource_records import Serverless
 
 COUNTS = st.integers(0, 10_000)
 SECONDS = st.floats(0, 1e9)
@@ -73,6 +76,20 @@ def test_the_cost_of_a_component_that_no_instance_holds_is_none() -> None:
 
 def test_multi_model_endpoints_that_sleep_are_not_sold_by_aws() -> None:
     assert [way for way in Way if not Cost(way, 0.0, "").sold_by_aws] == [Way.ASLEEP, Way.SERVERLESS_MULTI_MODEL]
+
+
+def test_a_serverless_variant_is_billed_by_the_call_and_provisioned_concurrency_for_its_time_too() -> None:
+    calls = Calls(1000, predict_ms=50_000, start_ms=9_000, moved_bytes=2**30)
+    hour = CostTerms(hours=1.0)
+    on_demand = serverless_variant(Serverless(2048, 5), True, 120.0, calls, hour)
+    processing = hour.prices.usd(SERVERLESS) or 0.0
+    moved = hour.prices.usd(DATA_MOVED) or 0.0
+    assert on_demand.usd == pytest.approx(50 * 2 * processing + moved)
+    assert (on_demand.way, on_demand.sold_by_aws) == (Way.SERVERLESS_MULTI_MODEL, False)
+    kept = serverless_variant(Serverless(2048, 5, 1), False, 3600.0, calls, hour)
+    quantities = {line.item: line.quantity for line in kept.bill.lines}
+    assert (quantities[PROVISIONED], quantities[PROVISIONED_PROCESSING]) == (3600 * 2, 50 * 2)
+    assert (kept.way, kept.sold_by_aws) == (Way.SERVERLESS, True)
 
 
 def test_an_unknown_price_is_never_nothing() -> None:
