@@ -53,6 +53,11 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no type
         if is_whole(self.collection[0]):
             self._run.completed(len(self.collection))
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """A process that takes the place of a crashed one gets no file before it has told which files it knows."""
+        if node in self.registered_collections:
+            super()._reschedule(node)
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         with suppress(OSError):  # it has just ended: `remove_node` will hand on what it got
             super()._assign_work_unit(node)
