@@ -12,8 +12,8 @@ from pathlib import Path
 
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.pricing.prices import PRICES, Prices, by_item
-from torpor_endpoint.core.pricing.quotes import Quote
+from torpor_endpoint.core.pricing.prices import PRICES, Prices, by_item, by_plan
+from torpor_endpoint.core.pricing.quotes import Quote, SavingsRate
 
 
 class KeptPricesUnusable(ValueError):
@@ -32,11 +32,13 @@ class KeptPrices:
     source: str
     quotes: tuple[Quote, ...]
     types: tuple[InstanceType, ...] = ()
+    savings: tuple[SavingsRate, ...] = ()
 
     @property
     def prices(self) -> Prices:
         types = {**{one.name: one for one in self.types}, **CATALOGUE}
-        return Prices(types, by_item(self.quotes), self.dated, self.source, self.region)
+        rates = by_plan(self.savings)
+        return Prices(types, by_item(self.quotes), self.dated, self.source, self.region, rates)
 
 
 def kept_path(environment: Mapping[str, str] = os.environ) -> Path:

@@ -1,6 +1,6 @@
 """A bill as a table: a line for each item, in every command that shows one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isclose
 
 from rich.table import Table
@@ -8,6 +8,7 @@ from rich.table import Table
 from torpor.cli.console import plain_table
 from torpor.prices.dollars import dollars
 from torpor_endpoint.core.pricing.bills import Bill, BillLine
+from torpor_endpoint.core.pricing.savings_plans import PlannedCost
 
 
 def bill_table(title: str, lines: Sequence[BillLine], cost: str = "cost") -> Table:
@@ -22,6 +23,12 @@ def bill_table(title: str, lines: Sequence[BillLine], cost: str = "cost") -> Tab
         shown.add_section()
         shown.add_row("all", "", "", "", dollars(found.usd), style="bold")
     return shown
+
+
+def savings_lines(found: Sequence[tuple[PlannedCost, float]]) -> Iterator[str]:
+    """A line for each savings plan that is cheaper: its bill, and the commitment."""
+    for one, usd in found:
+        yield f"under a savings plan ({one.plan}), {rate(one.commitment_usd)} an hour: {dollars(usd)} a month"
 
 
 def beside(unpriced: Sequence[str]) -> str:

@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from torpor.prices.json_stream import JsonStream
 from torpor.prices.lists import PriceList
-from torpor.prices.offers import USD, Attributes, Offer, PriceFileRefused, PriceLine, read_offer
+from torpor.prices.offers import USD, Attributes, Offer, PriceFileRefused, PriceLine, opened, read_offer
+from torpor.prices.savings_offers import savings_rates
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.quotes import (
     DATA_MOVED,
@@ -32,6 +34,7 @@ from torpor_endpoint.core.pricing.quotes import (
     TRANSFORM,
     VOLUME,
     Quote,
+    SavingsRate,
 )
 
 OFFER, OF_S3 = "AmazonSageMaker", "AmazonS3"
@@ -136,7 +139,24 @@ def read(path: str | Path, region: str | None = None) -> PriceList:
     )
 
 
+def read_savings(path: str | Path) -> tuple[SavingsRate, ...]:
+    """The rates of SageMaker's savings plans, from AWS's file of them. Raises OSError, PriceFileRefused."""
+    path = Path(path)
+    with opened(path) as (file, is_json):
+        if not is_json:
+            raise PriceFileRefused(path, "is no JSON: name AWS's JSON file of a region's savings plans")
+        return savings_rates(path, JsonStream(file), _item_of)
+
+
 # -- inside --------------------------------------------------------------------------------------------------------
+def _item_of(usage_type: str) -> str | None:
+    """The item of instances with this usage type; None for any other usage."""
+    for taken in TAKEN:
+        if taken.unit == HOUR and (found := taken.usage.search(usage_type)):
+            return taken.item_of(found[1])
+    return None
+
+
 def _wanted(attributes: Attributes) -> bool:
     usage = attributes.get("usagetype", "")
     return any(taken.usage.search(usage) for rules in OFFERS.values() for taken in rules) or bool(

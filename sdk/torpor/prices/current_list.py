@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from torpor.errors import TorporError
-from torpor.prices.aws_price_list import read
+from torpor.prices.aws_price_list import read, read_savings
 from torpor.prices.lists import SHIPPED, PriceList
+from torpor.prices.savings_offers import is_of_savings
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_PUTS, S3_STORED
 from torpor_endpoint.core.pricing.shipped_prices import PRICED_ON, shipped_quotes, shipped_regions
@@ -33,9 +34,11 @@ def update(path: Path, region: str | None = None) -> PriceList:
     """Keep the prices of one region of AWS's file, and return the list in use from then on.
 
     SageMaker's file takes the place of the list, beside what is known of S3 in the same region. S3's file takes the
-    place of what the list had of S3. If the file cannot be used, the list stays as it is. Raises OSError,
-    PriceFileRefused.
+    place of what the list had of S3, and the file of savings plans that of their rates. If the file cannot be used, the
+    list stays as it is. Raises OSError, PriceFileRefused.
     """
+    if is_of_savings(path):
+        return _kept_from(replace(current(region), savings=read_savings(path)))
     found = read(path, region)
     try:
         before = current(found.region)
@@ -46,10 +49,9 @@ def update(path: Path, region: str | None = None) -> PriceList:
     if items <= OF_S3:
         kept = replace(before, quotes=(*others, *found.quotes))
     else:
-        kept = replace(found, quotes=(*found.quotes, *(quote for quote in others if quote.item in OF_S3)))
-    further = tuple(one for name, one in kept.types.items() if name not in CATALOGUE)
-    keep(KeptPrices(kept.region, kept.dated, kept.source, kept.quotes, further))
-    return kept
+        beside = (quote for quote in others if quote.item in OF_S3)
+        kept = replace(found, quotes=(*found.quotes, *beside), savings=before.savings)
+    return _kept_from(kept)
 
 
 def reset() -> bool:
@@ -60,6 +62,13 @@ def reset() -> bool:
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
+def _kept_from(found: PriceList) -> PriceList:
+    """Keep this list, and return it."""
+    further = tuple(one for name, one in found.types.items() if name not in CATALOGUE)
+    keep(KeptPrices(found.region, found.dated, found.source, found.quotes, further, found.savings))
+    return found
+
+
 def _kept() -> KeptPrices | None:
     try:
         return kept_prices()
@@ -68,4 +77,4 @@ def _kept() -> KeptPrices | None:
 
 
 def _as_list(kept: KeptPrices) -> PriceList:
-    return PriceList(kept.region, kept.dated, kept.source, kept.quotes, kept.prices.types)
+    return PriceList(kept.region, kept.dated, kept.source, kept.quotes, kept.prices.types, kept.savings)

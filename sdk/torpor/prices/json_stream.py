@@ -43,6 +43,21 @@ class JsonStream:
                 return
             self._take(",")
 
+    def items(self) -> Iterator[int]:
+        """The numbers of the items of the list that is next. Whoever takes a number takes the item next."""
+        self._take("[")
+        if self._next() == "]":
+            self._at += 1
+            return
+        number = 0
+        while True:
+            yield number
+            number += 1
+            if self._next() == "]":
+                self._at += 1
+                return
+            self._take(",")
+
     def value(self) -> Any:
         """The value that is next, as a whole."""
         self._next()

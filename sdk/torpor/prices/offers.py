@@ -8,6 +8,7 @@ A file of all regions has hundreds of megabytes: only the lines of wanted produc
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -64,13 +65,20 @@ class Offer:
 def read_offer(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
     """Read a file, with the lines of the products that are wanted. Raises OSError, or PriceFileRefused for a file in
     neither format."""
+    with opened(path) as (file, is_json):
+        return _from_json(JsonStream(file), wanted) if is_json else _from_csv(file, wanted)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[TextIO, bool]]:
+    """The file, and whether it looks like JSON. What goes wrong inside the with-statement becomes PriceFileRefused."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             begins = file.read(1024).lstrip()[:1]
             file.seek(0)
             if not begins:
                 raise PriceFileRefused(path, f"is empty: {AGAIN}")
-            return _from_json(JsonStream(file), wanted) if begins in "{[" else _from_csv(file, wanted)
+            yield file, begins in "{["
     except CutShort:
         raise PriceFileRefused(path, f"is cut short: {AGAIN}") from None
     except UnicodeDecodeError as exc:

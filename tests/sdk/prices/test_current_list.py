@@ -126,3 +126,54 @@ def test_the_live_ledgers_bill_uses_the_kept_list(tmp_path: Path) -> None:
     update(as_json(tmp_path / "offer.json", *IRELAND))
     assert usd() == pytest.approx(0.128 + 30 * 0.154 / 730, rel=1e-6)
     recorded.ledger.close()
+
+
+# -- savings plans -----------------------------------------------------------------------------------------------------
+def of_savings(path: Path, usd: str = "0.0820", currency: str = "USD") -> Path:
+    """AWS's file of SageMaker's savings plans, made small, in the form that AWS publishes."""
+    rates = [
+        {
+            "discountedSku": f"S{number}",
+            "discountedUsageType": usage,
+            "discountedOperation": "RunInstance",
+            "discountedServiceCode": "AmazonSageMaker",
+            "rateCode": f"P1.S{number}",
+            "unit": "Hrs",
+            "discountedRate": {"price": usd, "currency": currency},
+        }
+        for number, usage in enumerate(("EU-Host:ml.m5.large", "EU-Train:ml.m5.large", "EU-Tsform:ml.m5.large"))
+    ]
+    plan = {"sku": "P1", "description": "1 year No Upfront SageMaker Savings Plan", "rates": rates}
+    products = [{"sku": "P1", "productFamily": "MachineLearningSavingsPlans", "attributes": {"purchaseTerm": "1yr"}}]
+    head = {"version": "20261103", "publicationDate": "2026-11-03T00:00:00Z", "regionCode": "eu-west-1"}
+    path.write_text(json.dumps({**head, "products": products, "terms": {"savingsPlan": [plan]}}))
+    return path
+
+
+def test_the_rates_of_savings_plans_are_kept_and_shown_beside_the_bill(tmp_path: Path) -> None:
+    update(as_json(tmp_path / "offer.json", *IRELAND))
+    kept = update(of_savings(tmp_path / "plans.json"))
+    assert {(one.item, one.usd) for one in kept.savings} == {
+        ("ml.m5.large", 0.082),
+        ("batch transform, ml.m5.large", 0.082),
+    }
+    shown = ran("simulate", "zipf:models=2,duration_s=60").stdout.replace("\n", " ")
+    assert "under a savings plan (1 year No Upfront SageMaker Savings Plan), $0.082 an hour: $64.48 a month" in shown
+    assert update(as_json(tmp_path / "offer.json", *IRELAND)).savings == kept.savings
+
+
+@pytest.mark.parametrize(
+    ("usd", "currency", "told"),
+    [
+        ("0.08", "CNY", "is priced in CNY, not in US dollars"),
+        ("-1", "USD", "has the price -1: fetch it from AWS again"),
+    ],
+)
+def test_rates_that_cannot_be_used_change_nothing(tmp_path: Path, usd: str, currency: str, told: str) -> None:
+    with pytest.raises(PriceFileRefused, match=told):
+        update(of_savings(tmp_path / "plans.json", usd, currency))
+    cut = tmp_path / "cut.json"
+    cut.write_text(of_savings(tmp_path / "plans.json").read_text()[:-20])
+    with pytest.raises(PriceFileRefused, match="is cut short: fetch it from AWS again"):
+        update(cut)
+    assert current() == SHIPPED

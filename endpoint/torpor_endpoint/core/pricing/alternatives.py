@@ -1,13 +1,16 @@
 """Calculates what the same traffic would have cost on AWS in other ways to serve it, and states the assumptions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, VariantUse, Window, memory_gb, volume_gb
-from torpor_endpoint.core.pricing.bills import Bill, Usage, bill
+from torpor_endpoint.core.pricing.bills import BESIDE, Bill, Usage, bill
 from torpor_endpoint.core.pricing.catalogue import InstanceType
+from torpor_endpoint.core.pricing.costs import usage
 from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
+from torpor_endpoint.core.pricing.quotes import transform_item
+from torpor_endpoint.core.pricing.savings_plans import Hours, best_commitment, hours_of
 
 LEFT_OUT = (
     "taxes, free tiers and reserved prices, objects and requests in S3, logs and metrics, the start of serverless"
@@ -93,7 +96,7 @@ def alternatives(
         terms.model_memory_mib if own_gb is None else round(own_gb * MIB_PER_GB),
         own_type is not None and own_type.gpus > 0,
     )
-    return (_each(case, 1), _each(case, 2), _always_on(case, size), _serverless(case))
+    return (_each(case, 1), _each(case, 2), _always_on(case, size), _serverless(case), *_planned(case))
 
 
 def peak(lives: Iterable[InstanceLife], window: Window) -> int:
@@ -143,6 +146,29 @@ def _serverless(case: _Case) -> PricedAlternative:
         f"{_counted(case.models, 'endpoint')} of {case.memory_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s of "
         "predicting and the data moved; no start-up or loading is billed",
     )
+
+
+def _planned(case: _Case) -> Iterator[PricedAlternative]:
+    """The instances as they were, under each savings plan of known rates, with the commitment that would have been the
+    cheapest; none for serverless variants, which no plan covers."""
+    account, window = case.account, case.window
+    lives = [life for life in account.lives if life.size and memory_gb(life.size) is None]
+    hours: Hours = [
+        (part, {transform_item(size) if account.job else size: of for size, of in used.items()})
+        for part, used in hours_of(lives, window)
+    ]
+    sizes = {life.size for life in lives}
+    bills = [bill(usage(size, account, window), case.prices) for size in sizes]
+    beside = sum(one.usd_of(*BESIDE) for one in bills)
+    for plan in case.prices.savings if lives else ():
+        best = best_commitment(hours, plan, case.prices)
+        if best is not None:
+            yield PricedAlternative(
+                f"as here, under a savings plan ({plan})",
+                best.usd + beside,
+                f"a commitment of ${best.commitment_usd:,.4f} an hour, the cheapest for this time, and what is beyond"
+                " it on demand",
+            )
 
 
 def _priced(way: str, billed: Bill, assumes: str) -> PricedAlternative:

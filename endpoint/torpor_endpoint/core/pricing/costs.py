@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torpor_endpoint.core.ledger import UNKNOWN
-from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb, own_size, volume_gb
 from torpor_endpoint.core.pricing.bills import Bill, Usage, bill, together
 from torpor_endpoint.core.pricing.component_shares import ComponentShare, component_shares
@@ -90,15 +89,14 @@ def total(amounts: Iterable[float | None]) -> float | None:
 
 # -- inside --------------------------------------------------------------------------------------------------------
 def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> SizeCosts:
-    lives = [life for life in account.lives if life.size == size]
     traffic = [one for one in account.traffic if own_size(one.size) == size]
-    used = usage(size, lives, traffic, window, job=account.job, component=account.component)
+    used = usage(size, account, window)
     billed = bill(used, prices)
     shares = _shares(billed, used, traffic)
     known = billed.usd is not None
     return SizeCosts(
         size,
-        sum(map(window.alive_s, lives)),
+        sum(window.alive_s(life) for life in account.lives if life.size == size),
         gb_s=used.memory_gb * (used.processing_ms + used.provisioned_ms) / 1000,
         moved_bytes=sum(one.sums.moved_bytes for one in traffic),
         bill=billed,
@@ -107,24 +105,19 @@ def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> 
     )
 
 
-def usage(
-    size: str,
-    lives: list[InstanceLife],
-    traffic: list[ModelTraffic],
-    window: Window,
-    job: bool = False,
-    component: bool = False,
-) -> Usage:
-    """What instances of one size used in the window, for its bill. The copies of a component have no size: their
-    instances are another variant's."""
-    moved_bytes = sum(one.sums.moved_bytes for one in traffic) if size or component else 0
+def usage(size: str, account: VariantUse, window: Window) -> Usage:
+    """What the variant's instances of one size used in the window, for its bill. The copies of an inference component
+    have no size: their instances are another variant's."""
+    lives = [life for life in account.lives if life.size == size]
+    traffic = [one for one in account.traffic if own_size(one.size) == size]
+    moved_bytes = sum(one.sums.moved_bytes for one in traffic) if size or account.component else 0
     gb = memory_gb(size)
     if gb is None:
         instance_s = sum(map(window.alive_s, lives)) if size else 0.0
         volume_gb_s = sum(volume_gb(size, life.volume_gb) * window.alive_s(life) for life in lives)
         if size == UNKNOWN:  # without its life the time of an instance is not known, but it is not free
             instance_s = sum(one.sums.busy_s for one in traffic)
-        return Usage(size, instance_s=instance_s, volume_gb_s=volume_gb_s, moved_bytes=moved_bytes, job=job)
+        return Usage(size, instance_s=instance_s, volume_gb_s=volume_gb_s, moved_bytes=moved_bytes, job=account.job)
     on_demand = [one.sums.predict_ms for one in traffic if one.size == size]
     return Usage(
         memory_gb=gb,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.pricing.quotes import Quote
+from torpor_endpoint.core.pricing.quotes import Quote, SavingsRate
 from torpor_endpoint.core.pricing.shipped_prices import PRICE_SOURCE, PRICED_ON, REGION, shipped_quotes
 
 HOUR_S = 3600.0
@@ -20,6 +20,8 @@ class Prices:
     priced_on: str
     source: str
     region: str = REGION
+    savings: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    """By the name of a savings plan: its rates by item, in US dollars an hour."""
 
     def usd(self, item: str) -> float | None:
         """The price of one unit of this item."""
@@ -38,6 +40,13 @@ class Prices:
 
 def by_item(quotes: Iterable[Quote]) -> Mapping[str, Quote]:
     return MappingProxyType({quote.item: quote for quote in quotes})
+
+
+def by_plan(rates: Iterable[SavingsRate]) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for one in rates:
+        found.setdefault(one.plan, {})[one.item] = one.usd
+    return MappingProxyType(found)
 
 
 PRICES = Prices(CATALOGUE, by_item(shipped_quotes(REGION)), PRICED_ON, PRICE_SOURCE)

@@ -34,6 +34,15 @@ def transform_item(size: str) -> str:
 
 
 @dataclass(frozen=True)
+class SavingsRate:
+    """The price of an hour of instances under a savings plan."""
+
+    plan: str  # as AWS describes it: `1 year No Upfront SageMaker Savings Plan`
+    item: str
+    usd: float
+
+
+@dataclass(frozen=True)
 class Quote:
     """One figure of a price list."""
 

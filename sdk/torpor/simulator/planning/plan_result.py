@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torpor.pages.data_frames import pandas
 from torpor.plots import CostPoint, dollars_against_p99
+from torpor.simulator.costs.savings import with_savings
 from torpor.simulator.costs.single_models import WAKE_S, Apart
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.engine.latency_histogram import Latencies
@@ -25,6 +26,7 @@ from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.emulation import AWS
 from torpor_endpoint.core.pricing.bills import NOTHING, Bill
 from torpor_endpoint.core.pricing.prices import Prices
+from torpor_endpoint.core.pricing.savings_plans import PlannedCost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,6 +81,11 @@ class PlanResult:
     def bill(self) -> Bill:
         """The plan's bill for a month, with the search's own seed; empty without a plan."""
         return self.seeds[0].bill_per_month(self.prices) if self.seeds else NOTHING
+
+    @property
+    def savings(self) -> Sequence[tuple[PlannedCost, float]]:
+        """The savings plans that are cheaper for the plan, each with the whole bill of a month."""
+        return () if self.best is None else with_savings(self.best.scenario, self.bill, self.prices)
 
     @property
     def whole(self) -> bool:

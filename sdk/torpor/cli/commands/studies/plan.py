@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from torpor.cli.bill_table import beside, bill_table
+from torpor.cli.bill_table import beside, bill_table, savings_lines
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import plan_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
@@ -156,6 +156,8 @@ def show(found: "PlanResult") -> None:
     printer.print(f"{answer(found)}\n")
     if found.bill.lines:
         printer.print(bill_table("", found.bill.lines, "a month"))
+        for line in savings_lines(found.savings):
+            printer.print(line)
         printer.print()
     if found.copied is not None:
         printer.print(f"{with_shadow(found)}\n")

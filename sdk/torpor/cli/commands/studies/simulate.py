@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torpor.cli.bill_table import bill_table
+from torpor.cli.bill_table import bill_table, savings_lines
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.asked_scenarios import ScenarioLists, sold_by_aws
 from torpor.cli.commands.studies.json_outputs import simulate_output
@@ -140,7 +140,9 @@ def simulated(
 def show(
     inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices", slo_s: float | None, checked: bool
 ) -> None:
-    """Print a row for each scenario, in the order of the options, and the assumptions."""
+    """Print a row for each scenario, in the order of the options, the bills, and the assumptions."""
+    from torpor.simulator.costs.savings import with_savings
+
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
     printer.print(f"{first.trace} · {plain_figures.counted(first.requests, 'request')} in {lasted}", style="bold")
@@ -160,7 +162,10 @@ def show(
         printer.print(fitted(passed, (), printer.width))
         printer.print()
     for one in billed(results, prices):
-        printer.print(bill_table(f"{one.scenario.name} · the bill", one.bill_per_month(prices).lines, "a month"))
+        billed_usd = one.bill_per_month(prices)
+        printer.print(bill_table(f"{one.scenario.name} · the bill", billed_usd.lines, "a month"))
+        for line in savings_lines(with_savings(one.scenario, billed_usd, prices)):
+            printer.print(line)
         printer.print()
     for line in (*notes(inputs, results, prices), *([CHECKED] if checked else [])):
         printer.print(line, style="dim")
