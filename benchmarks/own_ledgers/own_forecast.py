@@ -21,10 +21,10 @@ def beside(played: WorkloadPlayed, slo_s: float) -> tuple[ForecastBesideFact, Se
     """Forecast and fact, and what the forecast says it assumed. The forecast is the mean over the seeds."""
     found = load(LedgerFile(played.ledger, played.endpoint))
     scenario = found.scenario.altered(**played.changes)
-    each = [forecasted(found.reseeded(seed), scenario, slo_s)[1] for seed in range(SEEDS)]
-    here = _mean(each)
-    cost = scenario.cost(here.instance_s or 0.0, CostTerms(hours=played.window_s / HOUR_S))
-    here = replace(here, usd=cost.usd)
+    each = [forecasted(found.reseeded(seed), scenario, slo_s) for seed in range(SEEDS)]
+    terms = CostTerms(hours=played.window_s / HOUR_S)
+    usd = [scenario.cost(result.instance_s, terms, result.served).usd for result, _ in each]
+    here = _mean([replace(figures, usd=one) for (_, figures), one in zip(each, usd, strict=True)])
     goal = ConfirmedGoal(slo_s, 0.99)
     return ForecastBesideFact(goal, here, played.figures, played.strain), found.assumed
 

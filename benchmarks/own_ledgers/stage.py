@@ -78,7 +78,11 @@ class WorkloadStage:
     def ledger(self, endpoint: ConfirmingEndpoint) -> Path:
         """A copy of the ledger, with its last minute over."""
         clock.advance(endpoint.connection, 2 * MINUTE_S)
-        kept = self.folder / f"{endpoint.name}.sqlite"
+        return self.kept(endpoint.name)
+
+    def kept(self, name: str) -> Path:
+        """A copy of the ledger as it is now."""
+        kept = self.folder / f"{name}.sqlite"
         with closing(sqlite3.connect(self.process.data_dir / "ledger.sqlite")) as ledger:
             with closing(sqlite3.connect(kept)) as copy:
                 ledger.backup(copy)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from benchmarks.own_ledgers.artifacts import pickles, scripts
+from benchmarks.own_ledgers.further_workloads import pipeline, queued, routed
 from benchmarks.own_ledgers.script_bursts import BURSTS
 from benchmarks.own_ledgers.stage import NAME, SLO_S, WorkloadPlayed, WorkloadStage, names, zipf_calls
 from torpor.hosting.endpoint_deployment import EndpointPlan
@@ -33,8 +34,7 @@ def serverless(stage: WorkloadStage) -> WorkloadPlayed:
     endpoint = stage.deployed(EndpointPlan(NAME, stage.models(stage.folder / "models"), settings, serverless=size))
     stage.asleep(endpoint, IDLE_S)
     trace = zipf_calls(10, 160, 8.0, seed=3, burst=20, nap_s=NAP_S)
-    scaled = {"instances_min": 0, "instances_max": 20, "idle_s": IDLE_S}
-    return stage.played(endpoint, trace, SLO_S, IDLE_S + 60.0, **scaled)
+    return stage.played(endpoint, trace, SLO_S, IDLE_S + 60.0)
 
 
 def sleeping(stage: WorkloadStage) -> WorkloadPlayed:
@@ -71,4 +71,7 @@ WORKLOADS: Mapping[str, Callable[[WorkloadStage], WorkloadPlayed]] = {
     "sleeping": sleeping,
     "scaling": scaling,
     **BURSTS,
+    "pipeline": pipeline,
+    "async": queued,
+    "routers": routed,
 }

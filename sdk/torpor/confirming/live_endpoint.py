@@ -53,7 +53,7 @@ def started(scenario: Scenario, models: Path) -> Iterator[ConfirmingEndpoint]:
         process.until_ready()
         deploy(process.client("sagemaker"), _deployment(scenario))
         found = ConfirmingEndpoint(process.connection, Target(process.connection, NAME), True)
-        if scenario.instances_min == 0:
+        if scenario.sleeps:
             _until_asleep(found, scenario)
         yield found
 
@@ -74,7 +74,7 @@ def running(connection: EndpointConnection, name: str, scenario: Scenario) -> Co
 def differences(scenario: Scenario, variant: Mapping[str, Any], model: Mapping[str, Any]) -> Iterator[str]:
     """What differs between the scenario and a variant with its model, as SageMaker's API describes them."""
     wanted = scenario.variant()
-    members = ["InstanceType", "ManagedInstanceScaling"]
+    members = ["InstanceType", "ManagedInstanceScaling", "ServerlessConfig"]
     if scenario.scaled is None:
         members.append("InitialInstanceCount")
     for member in members:
@@ -112,6 +112,7 @@ def _deployment(scenario: Scenario) -> EndpointPlan:
         scenario.environment(),
         scenario.instance_type,
         1 if scaled else scenario.instances,
+        serverless=scenario.variant().get("ServerlessConfig"),
         instances_min=scaled.floor if scaled else None,
         instances_max=scaled.ceiling if scaled else None,
     )

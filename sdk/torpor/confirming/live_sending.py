@@ -79,7 +79,7 @@ def lived(
 ) -> LiveOutcome:
     """Send the trace, which begins at 0, and return its figures. An endpoint whose clock can be moved then goes on to
     second `until_s` of the trace, so that what sleeps has fallen asleep. `slo_s` decides which requests are late."""
-    before, began_s = _counts(endpoint), endpoint.now_s()
+    before, began_s = loads_of(endpoint), endpoint.now_s()
     sending = _PacedStretches(trace, endpoint, body, pace, gap_s if endpoint.movable else inf, began_s, watch)
     looks = InstanceWatch(endpoint)
     with looks.watching():
@@ -87,7 +87,7 @@ def lived(
     if endpoint.movable and (ends_s := began_s + until_s) > endpoint.now_s():
         clock.move_to(endpoint.connection, ends_s)
     time.sleep(WRITTEN_S)
-    after, costs = _counts(endpoint), _costs(endpoint, began_s, began_s + until_s)
+    after, costs = loads_of(endpoint), costs_of(endpoint, began_s, began_s + until_s)
     loads, unloads = (now - then for now, then in zip(after, before, strict=True))
     figures = _figures(replayed, slo_s, int(loads), int(unloads), looks.most, costs)
     strain = MachineStrain(
@@ -139,7 +139,7 @@ class _PacedStretches:
             clock.move_to(self.endpoint.connection, to_s)
 
 
-def _counts(endpoint: ConfirmingEndpoint) -> tuple[float, float]:
+def loads_of(endpoint: ConfirmingEndpoint) -> tuple[float, float]:
     """The loads and unloads of the endpoint so far."""
     lines = endpoint.connection.page("metrics").decode().splitlines()
     label = f'endpoint_name="{endpoint.name}"'
@@ -148,7 +148,7 @@ def _counts(endpoint: ConfirmingEndpoint) -> tuple[float, float]:
     return loads, unloads
 
 
-def _costs(endpoint: ConfirmingEndpoint, since_s: float, until_s: float) -> tuple[float | None, float | None]:
+def costs_of(endpoint: ConfirmingEndpoint, since_s: float, until_s: float) -> tuple[float | None, float | None]:
     """The seconds of all instances, and their cost, by the endpoint's own ledger."""
     found = ledger.costs(endpoint.connection, ledger.Which(endpoint.name, since_s, until_s), models=1)
     sizes = [size for variant in found.variants if not variant.shadow for size in variant.sizes]

@@ -187,6 +187,8 @@ def _always(body: tuple[str, bytes]) -> Callable[[str, int | None], tuple[str, b
 
 
 def _processors(scenario: Scenario) -> int:
+    if scenario.serverless is not None:
+        return 1  # it has as many instances as its requests keep busy
     most = scenario.instances if scenario.scaled is None else scenario.scaled.ceiling
     return most * (scenario.processors or CATALOGUE[scenario.instance_type].vcpus)
 

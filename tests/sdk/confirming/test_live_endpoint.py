@@ -6,7 +6,9 @@ import pytest
 
 from torpor.confirming.live_endpoint import differences
 from torpor.simulator.scenario import Scenario
+from torpor_endpoint.core.resource_records import Serverless
 
+SERVERLESS = Scenario(serverless=Serverless(2048, 5))
 ASLEEP = Scenario(instances_min=0, instances_max=2, idle_s=60.0, policy="GDSF", memory_mib=512.0)
 
 
@@ -14,7 +16,7 @@ def described(scenario: Scenario, **environment: str) -> tuple[dict[str, Any], d
     return scenario.variant(), {"PrimaryContainer": {"Environment": {**scenario.environment(), **environment}}}
 
 
-@pytest.mark.parametrize("scenario", [Scenario(), Scenario(instances=3), ASLEEP])
+@pytest.mark.parametrize("scenario", [Scenario(), Scenario(instances=3), ASLEEP, SERVERLESS])
 def test_what_a_plan_deploys_is_of_its_configuration(scenario: Scenario) -> None:
     assert list(differences(scenario, *described(scenario, OTHER="1"))) == []
 

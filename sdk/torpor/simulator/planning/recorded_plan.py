@@ -14,6 +14,7 @@ from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, TraceS
 from torpor.workloads import First
 from torpor.workloads.profile import ContainerProfile
 from torpor_container.typed_json import UnreadableRecord, read, written
+from torpor_endpoint.core.resource_records import Serverless
 
 ACCEPTED = "it is what `torpor plan TRACE --slo-ms … --json` prints, or what --out writes"
 
@@ -78,7 +79,10 @@ def read_plan(file: Path) -> RecordedPlan:
 def _scenario(fields: Mapping[str, Any]) -> Scenario:
     """Raises BadScenario."""
     containers = [one for one in fields.get("containers", ()) if isinstance(one, Mapping)]
-    return Scenario().altered(**{**fields, "containers": tuple(ContainerProfile(**one) for one in containers)})
+    of_records: dict[str, Any] = {"containers": tuple(ContainerProfile(**one) for one in containers)}
+    if fields.get("serverless") is not None:
+        of_records["serverless"] = read(Serverless, fields["serverless"])
+    return Scenario().altered(**{**fields, **of_records})
 
 
 def _beside(folder: Path, name: str) -> str:

@@ -10,6 +10,7 @@ from torpor.errors import TorporError
 from torpor.simulator.planning.recorded_plan import RecordedPlan, confirmable, read_plan
 from torpor.simulator.simulation_run import run
 from torpor_container.typed_json import written
+from torpor_endpoint.core.resource_records import Serverless
 
 CALLS = "time_s,model\n" + "".join(f"{30 * number},{'ab'[number % 2]}\n" for number in range(40))
 MODELS = "model,memory_bytes,load_s,predict_s\na,1000000,0.5,0.02\nb,1000000,0.5,0.02\n"
@@ -34,6 +35,14 @@ def test_a_plan_in_a_file_is_simulated_to_the_same_figures(planned: torpor.PlanR
     found = confirmable(recorded(planned, tmp_path))
     assert (found.scenario, found.goal) == (planned.best.scenario, planned.goal)
     assert run(found.inputs, found.scenario).summary() == planned.seeds[0].summary()
+
+
+def test_a_serverless_plan_is_read_as_it_was(planned: torpor.PlanResult, tmp_path: Path) -> None:
+    recorded(planned, tmp_path)
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    serverless = torpor.Scenario(serverless=Serverless(2048, 5))
+    (tmp_path / "plan.json").write_text(json.dumps(plan | {"scenario": written(serverless)}))
+    assert confirmable(tmp_path / "plan.json").scenario == serverless
 
 
 def test_its_files_are_found_beside_it(
