@@ -84,7 +84,7 @@ class ConfirmedGoal:
         return late <= floor((1 - self.quantile) * requests + EXACT)
 
     def __str__(self) -> str:
-        return f"{self.quantile * 100:.6g} % of the requests within {self.slo_s * 1000:,.4g} ms"
+        return f"{self.quantile * 100:.6g} % of the requests within {self.slo_s * 1000:,.6g} ms"
 
 
 @dataclass(frozen=True)

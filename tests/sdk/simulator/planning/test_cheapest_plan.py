@@ -57,6 +57,7 @@ def test_the_quantile_sets_the_exact_number_of_requests_that_may_be_late() -> No
 def test_a_goal_prints_as_a_sentence() -> None:
     assert str(Goal(0.25)) == "99 % of the requests within 250 ms"
     assert str(Goal(2.0, 0.9995)) == "99.95 % of the requests within 2,000 ms"
+    assert str(Goal(10.0)) == "99 % of the requests within 10,000 ms"
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
