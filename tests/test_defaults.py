@@ -18,6 +18,8 @@ TABLE = modules()["torpor_container.settings"]
 ELSEWHERE = {
     # AWS's own library, under its own name.
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",
+    # An instance is one process under Gunicorn, however many workers its scripts have.
+    "container/torpor_container/http/gunicorn_server.py: workers = 1",
     # SageMaker's own numbers, whatever ours are.
     "sdk/torpor/conformance/limits.py: load_s = 360.0",
     "sdk/torpor/conformance/started_container.py: DEFAULT_PORT = 8080",

@@ -84,6 +84,7 @@ class Turns(Generic[Request]):
         """Requests with the time since when they wait. Of models that have used equal time, the first goes first."""
         self.sliced: dict[ModelQueue, None] = {}
         """Models with workers of their own that have a turn which counts."""
+        self.gathers = sharing.delay_s > 0  # whether a turn may wait for more requests
         self._busy = 0.0  # processors that the turns keep busy, as far as they count
         self._virtual_s = 0.0  # where the fair share stands: that of the turn that began last
 

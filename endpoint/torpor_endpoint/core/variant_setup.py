@@ -7,7 +7,8 @@ from torpor_container.settings import BY_FIELD
 from torpor_endpoint.core.resource_records import Serverless, Variant
 
 FORECAST_SETTINGS = (
-    "policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency",
+    "policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency", "batch_size",
+    "batch_delay_s",
 )  # fmt: skip
 """The settings that a forecast needs, beside the sizes of instances."""
 

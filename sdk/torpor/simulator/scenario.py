@@ -85,6 +85,8 @@ KINDS: Mapping[str, Kind] = {
     "beside_load_s": AMOUNT,
     "containers": CONTAINERS,
     "asynchronous": SWITCH,
+    "batch_size": optional(COUNT),
+    "batch_delay_s": AMOUNT,
     "serverless": optional(SERVERLESS),
     "multi_model": SWITCH,
 }
@@ -132,6 +134,8 @@ class Scenario:
     asynchronous: bool = False  # requests wait in one queue; each instance has `concurrency` of them at most
     serverless: Serverless | None = None  # ServerlessConfig; instance_type and the numbers of instances mean nothing
     multi_model: bool = True  # False: the forecast of a variant with one model
+    batch_size: int | None = DEFAULTS.batch_size  # the most requests of a model in one prediction on a thread; None: 1
+    batch_delay_s: float = DEFAULTS.batch_delay_s  # how long a batch smaller than the last one waits for more requests
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
@@ -223,6 +227,8 @@ class Scenario:
             rests,
             self.processors or self.vcpus,
             self.containers,
+            self.batch_size or 1,
+            self.batch_delay_s,
         )
         at_once = self.concurrency if self.asynchronous else None
         begins = self.instances if self.scaled is None else self.scaled.floor
@@ -266,6 +272,8 @@ class Scenario:
         plain = Scenario()
         chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
         memory = {} if self.memory_mib is None else {MEMORY: f"{self.memory_mib:.12g}"}
+        if self.batch_delay_s:
+            chosen["batch_delay_s"] = self.batch_delay_s * 1000  # TORPOR_BATCH_DELAY_MS
         return memory | {
             ENVIRONMENT[field]: f"{value:.12g}" if isinstance(value, float) else str(value)
             for field, value in chosen.items()

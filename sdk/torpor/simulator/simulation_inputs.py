@@ -196,6 +196,16 @@ def _unread(found: fitting.Fitted) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def unshared(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
+    """A note on batches of which no profile says what they take."""
+    if (scenario.batch_size or 1) == 1 or any(one.further_s is not None for one in profiles.values()):
+        return ()
+    return (
+        "what each further request of a prediction takes: as much as the first, since no profile has it (further_s), "
+        f"so TORPOR_BATCH_SIZE={scenario.batch_size} saves nothing here",
+    )
+
+
 def _spreads(found: fitting.Fitted) -> Spreads:
     return Spreads(found.predict_sigma, found.load_sigma)
 

@@ -16,7 +16,7 @@ from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.shadow_variant import Copies, ShadowVariant
-from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load
+from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load, unshared
 from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult, outcome
 from torpor.value_rules import Kind, ValueRule, a, check, optional
 from torpor.workloads import (
@@ -112,8 +112,8 @@ def run(
     if over is not None:
         over(simulation)
     return outcome(
-        scenario, simulation, tally, trace=inputs.what, seed=inputs.seed, assumed=inputs.notes,
-        moved_bytes=trace.moved_bytes, took_s=took_s,
+        scenario, simulation, tally, trace=inputs.what, seed=inputs.seed,
+        assumed=(*inputs.notes, *unshared(scenario, inputs.profiles)), moved_bytes=trace.moved_bytes, took_s=took_s,
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ class ModelProfile:
     `workers` are processes of its own that answer its requests, one at a time each, as a user script has them; 0 for a
     model that the instance's threads answer for.
 
+    `further_s` is the work of each further request in one prediction of several (`TORPOR_BATCH_SIZE`); None for a model
+    whose requests share none.
+
     Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
     does not: a wait for a disk, a network, another server. Downloads and unloads are delays.
     """
@@ -34,6 +37,7 @@ class ModelProfile:
     predict_delay_s: float = 0.0
     mapped_bytes: int = 0
     workers: int = 0
+    further_s: float | None = None
 
     def charged_bytes(self, holders: int) -> int:
         """What the model costs an instance while so many instances have it in memory, this one included."""

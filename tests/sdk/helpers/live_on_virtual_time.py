@@ -265,7 +265,7 @@ class Instance:
         self._disk_tier = DiskTier(
             Prefix("s3", "bucket", ""), Store(factories), disk, on_disk, UnpackLimits(), loop.time
         )
-        turns = Turns[AnyRequest](Sharing(machine.threads, machine.threads))
+        turns = Turns[AnyRequest](Sharing(machine.threads, machine.threads, machine.batch_size, machine.batch_delay_s))
         loader = FakeLoader(profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time))
         rests = machine.models_rest
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
@@ -423,10 +423,11 @@ class FakeRunner:
     def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
         self._profile = profile
         self._predictors = predictors
-        self._line = ModelQueue()
+        self._line = ModelQueue(shares=profile.further_s is not None)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)
+        first_s = self._profile.predict_delay_s + self._profile.predict_s
+        predicts = Predicts(first_s, self._profile.further_s or 0.0)
         with timing.step(wire.WaitStep.PREDICT):
             return await self._predictors.predict(self._line, predicts, invocation)
 
@@ -457,9 +458,10 @@ class FakeWorker:
 
 @dataclass(frozen=True)
 class Predicts:
-    """Work for a thread, and its duration."""
+    """Work for a thread, and its duration: of one request, and of each further one of the same turn."""
 
     predict_s: float
+    further_s: float
 
     def __call__(self, invocations: Sequence[Invocation]) -> list[Outcome]:
         return [Reply(b"", "") for _ in invocations]
@@ -469,5 +471,6 @@ class VirtualThreads(Threads):
     """Threads whose work takes virtual time."""
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        await asyncio.sleep(cast(Predicts, work).predict_s)
+        predicts, (requests,) = cast(Predicts, work), cast(tuple[Sequence[Invocation]], arguments)
+        await asyncio.sleep(predicts.predict_s + (len(requests) - 1) * predicts.further_s)
         return work(*arguments)

@@ -23,6 +23,8 @@ OWN = {
     "model_keep_alive": "histogram",
     "loads_max": 7,
     "concurrency": 3,
+    "batch_size": 8,
+    "batch_delay_s": 0.0125,
 }
 
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.sdk.simulator.test_fidelity import NAMES, SimulationInputs, machine, 
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_variant import Machine, VariantPlan
 from torpor.simulator.simulation_inputs import load
-from torpor.simulator.simulation_run import run
+from torpor.simulator.simulation_run import run, simulate
 from torpor.workloads import LedgerFile, TraceRequest, recorded
 from torpor.workloads.profile import ModelProfile
 
@@ -46,6 +47,36 @@ def test_scripts_and_other_models_take_turns_alike(seed: int, threads: int, rate
     story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 400, rate_hz)))
     waited = [one.done_s - one.arrived_s for one in story.answers if one.model == NAMES[0]]
     assert max(waited) > 1.0  # of a native model, behind scripts that take seconds
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("size", "delay_s"), [(4, 0.0), (8, 0.03)])
+def test_requests_share_predictions_alike(size: int, delay_s: float) -> None:
+    """Every other model has requests that may share one."""
+    taken = {
+        name: replace(one, predict_s=ticks(0.2), further_s=ticks(0.01) if number % 2 else None)
+        for number, (name, one) in enumerate(profiles(41).items())
+    }
+    plan = VariantPlan(machine(taken, share=2, batch_size=size, batch_delay_s=ticks(delay_s) if delay_s else 0.0))
+    story = the_same(SimulationInputs(41, plan, taken, traffic(41, 500, rate_hz=30.0)))
+    alone = replace(plan, machine=replace(plan.machine, batch_size=1))
+    slower = SimulationInputs(41, alone, taken, traffic(41, 500, rate_hz=30.0)).simulated()
+    assert max(one.done_s for one in story.answers) < max(one.done_s for one in slower.answers) / 1.2
+
+
+def test_a_scenario_has_batches_by_the_settings_and_says_where_they_save_nothing() -> None:
+    at_once = recorded(TraceRequest(1.0, "m") for _ in range(40))
+    model = ModelProfile("m", MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.1, further_s=0.01)
+    batches: dict[str, Any] = {"batch_size": 8, "batch_delay_s": 0.005, "threads": 1}
+    alone = simulate(at_once, {"m": model}, threads=1)
+    together = simulate(at_once, {"m": model}, **batches)
+    unknown = simulate(at_once, {"m": replace(model, further_s=None)}, **batches)
+    assert (alone.latencies.most_s, together.latencies.most_s) == pytest.approx((4.0, 0.1 + 4 * 0.17 + 0.16), rel=0.02)
+    assert unknown.latencies.most_s == alone.latencies.most_s
+    assert (together.assumed, len(unknown.assumed)) == ((), 1)
+    assert "TORPOR_BATCH_SIZE=8 saves nothing" in unknown.assumed[0]
+    given = together.scenario.environment()
+    assert (given["TORPOR_BATCH_SIZE"], given["TORPOR_BATCH_DELAY_MS"]) == ("8", "5")
 
 
 # -- from its own ledger -----------------------------------------------------------------------------------------------

@@ -63,15 +63,19 @@ class SimulatedCall:
 
 class Predictor:
     """What predicts: the times of one prediction, and the queue of the requests that wait for their turn. `workers` are
-    processes of its own; 0 for the instance's threads."""
+    processes of its own; 0 for the instance's threads. `further_s` is what each further request of a turn adds; None if
+    requests share no turn."""
 
-    __slots__ = ("part_busy", "predict_delay_s", "predict_s", "queue")
+    __slots__ = ("further_s", "part_busy", "predict_delay_s", "predict_s", "queue")
 
-    def __init__(self, predict_s: float, predict_delay_s: float, workers: int = 0) -> None:
+    def __init__(
+        self, predict_s: float, predict_delay_s: float, workers: int = 0, further_s: float | None = None
+    ) -> None:
+        self.further_s = further_s or 0.0
         self.predict_s = predict_s
         self.predict_delay_s = predict_delay_s
         self.part_busy = predict_s / (predict_s + predict_delay_s) if predict_delay_s else 1.0
-        self.queue = ModelQueue(workers=workers)
+        self.queue = ModelQueue(further_s is not None, workers)
 
 
 class InstanceModel(Predictor):
@@ -83,7 +87,7 @@ class InstanceModel(Predictor):
     since_s: float  # when that step began
 
     def __init__(self, name: str, profile: ModelProfile) -> None:
-        super().__init__(profile.predict_s, profile.predict_delay_s, profile.workers)
+        super().__init__(profile.predict_s, profile.predict_delay_s, profile.workers, profile.further_s)
         self.name = name
         self.profile = profile
         self.expected = False  # True: the keep-alive loads it before any request

@@ -25,10 +25,13 @@ class SimulatedPredictions:
     predicted: Action
     _compute: Action = field(init=False)  # these are planned very often: binding a method each time is slow
     _end: Action = field(init=False)
+    _compute_all: Action = field(init=False)  # the same for the requests of one turn
+    _end_all: Action = field(init=False)
     _due_s: float = inf  # when turns are given next although none ends before
 
     def __post_init__(self) -> None:
         self._compute, self._end = self._computes, self._ended
+        self._compute_all, self._end_all = self._computes_all, self._all_ended
 
     def ask(self, call: SimulatedCall, predictor: Predictor) -> None:
         """Predict for a request, at its turn."""
@@ -42,8 +45,11 @@ class SimulatedPredictions:
 
     def _give_turns(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            self._begin(turn.requests[0], turn.charged_s)
-        if self.turns.sliced and self.turns.waiting:
+            if len(turn.requests) == 1:
+                self._begin(turn.requests[0], turn.charged_s)
+            else:
+                self._begin_all(turn.requests, turn.charged_s)
+        if self.turns.waiting and (self.turns.gathers or self.turns.sliced):
             due_s = self.turns.due_s()
             if due_s < inf and due_s != self._due_s:
                 self._due_s = due_s
@@ -75,3 +81,23 @@ class SimulatedPredictions:
         if self.turns.waiting:
             self._give_turns()
         self.predicted(call)
+
+    # -- a turn of several requests --------------------------------------------------------------------------------
+    def _begin_all(self, calls: tuple[SimulatedCall, ...], charged_s: float) -> None:
+        for call in calls:
+            call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
+        self.kernel.after(calls[0].predictor.predict_delay_s, self._compute_all, calls)
+
+    def _computes_all(self, calls: tuple[SimulatedCall, ...]) -> None:
+        predictor = calls[0].predictor
+        work_s = predictor.predict_s + (len(calls) - 1) * predictor.further_s
+        self.processors.after(work_s * self.spread.predict(), self._end_all, calls)
+
+    def _all_ended(self, calls: tuple[SimulatedCall, ...]) -> None:
+        now_s, first = self.kernel.now_s, calls[0]
+        self.turns.ended(first.predictor.queue, first.charged_s, now_s - first.predict_began_s)
+        if self.turns.waiting:
+            self._give_turns()
+        for call in calls:
+            call.done_s = now_s
+            self.predicted(call)

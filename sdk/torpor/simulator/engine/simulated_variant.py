@@ -58,6 +58,8 @@ class Machine:
     models_rest: Rests | None = None  # None: a model is unloaded only to make room for another
     processors: int | None = None
     containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
+    batch_size: int = 1  # the most requests of a model that share a prediction
+    batch_delay_s: float = 0.0  # how long one that is smaller than the last waits for more requests
 
     @property
     def models_at(self) -> int:
@@ -330,7 +332,7 @@ class Simulation:
             Residency(machine.memory_bytes, self._policy(), machine.loads_max, record),
             disk,
             self.profiles,
-            Turns(Sharing(machine.threads, machine.threads)),
+            Turns(Sharing(machine.threads, machine.threads, machine.batch_size, machine.batch_delay_s)),
             self._calls,
             self._files,
             self._close,

@@ -7,7 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from torpor.simulator.fitting.times import TIMES
-from torpor.value_rules import AMOUNT, BYTES, Kind, a, check, whole, wrong
+from torpor.value_rules import AMOUNT, BYTES, Kind, a, check, optional, whole, wrong
 from torpor.workloads.profile import ModelProfile
 from torpor.workloads.trace import BadTrace
 from torpor.workloads.trace_formats.delimited import opened, same_width
@@ -26,6 +26,7 @@ FIELDS: Mapping[str, Kind] = {
     **dict.fromkeys(TIMES, AMOUNT),
     "mapped_bytes": BYTES,
     "workers": whole(0),
+    "further_s": optional(AMOUNT),
 }
 
 
@@ -82,8 +83,15 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
     memory_bytes = _whole(where, "memory_bytes", there["memory_bytes"])
     disk_bytes = _whole(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
     mapped_bytes, workers = (_whole(where, column, there.get(column, "0")) for column in COUNTED)
+    further_s = _number(where, "further_s", there["further_s"]) if "further_s" in there else None
     profile = ModelProfile(
-        there["model"], memory_bytes, disk_bytes, **times_s, mapped_bytes=mapped_bytes, workers=workers
+        there["model"],
+        memory_bytes,
+        disk_bytes,
+        **times_s,
+        mapped_bytes=mapped_bytes,
+        workers=workers,
+        further_s=further_s,
     )
     if wrong_field := first_wrong_field(profile):
         raise BadTrace(f"{where}: {wrong_field}")

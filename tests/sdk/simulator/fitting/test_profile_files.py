@@ -45,3 +45,12 @@ def test_the_workers_of_a_script_are_read_and_none_by_default(tmp_path: Path) ->
 def test_workers_that_cannot_be_are_refused(tmp_path: Path, workers: str) -> None:
     with pytest.raises(BadTrace, match="row 1: workers"):
         read(tmp_path, f"model,memory_bytes,workers\na,100,{workers}\n")
+
+
+def test_what_a_further_request_takes_is_read_and_nothing_by_default(tmp_path: Path) -> None:
+    found = read(tmp_path, "model,memory_bytes,further_s\na,100,0.002\nb,100,\nc,100,0\n")
+    assert [one.further_s for one in found.values()] == [0.002, None, 0.0]
+    profile_files.write(found, tmp_path / "again.csv")
+    assert read_profiles(tmp_path / "again.csv") == found
+    with pytest.raises(BadTrace, match="row 1: further_s"):
+        read(tmp_path, "model,memory_bytes,further_s\na,100,-1\n")
