@@ -17,7 +17,7 @@ class ModelProfile:
     `workers` are processes of its own that answer its requests, one at a time each, as a user script has them; 0 for a
     model that the instance's threads answer for.
 
-    `further_s` is the work of each further request in one prediction of several (`TORPOR_BATCH_SIZE`); None for a model
+    `further_s` is the work of each further request in one prediction of several; None for a model
     whose requests share none.
 
     Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
