@@ -25,10 +25,11 @@ def torpor_start(request: pytest.FixtureRequest) -> "Start":
     def torpor_start():
         return torpor.testing.Start(strict=True, travelling_clock=True)
     """
-    from torpor.hosting.endpoint_process import Start
+    from torpor.hosting.endpoint_process import NO_GUESS_S, Start
 
     wanted = (getattr(item, "fixturenames", ()) for item in request.session.items)
-    return Start(travelling_clock=True, faults=any("torpor_faults" in names for names in wanted))
+    faults = any("torpor_faults" in names for names in wanted)
+    return Start(travelling_clock=True, faults=faults, warm_idle_s=NO_GUESS_S)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported
 
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, shifted, train_booster
+from torpor.hosting.endpoint_process import NO_GUESS_S, Start
 from torpor.hosting.shared_process import SharedProcess
 
 
@@ -31,7 +32,7 @@ def temporary() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def shared() -> Iterator[SharedProcess]:
     """For endpoints of names of their own: the start of a process takes seconds."""
-    with SharedProcess() as process:
+    with SharedProcess(Start(warm_idle_s=NO_GUESS_S)) as process:
         yield process.until_ready()
 
 

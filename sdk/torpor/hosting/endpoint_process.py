@@ -37,6 +37,9 @@ ANY_PORT = 0
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 4.8
 """The endpoint takes at most four seconds to stop; see `torpor_endpoint.up`."""
+NO_GUESS_S = 59.0
+"""With this `warm_idle_s`, no zygote starts for models that may come: scikit-learn's import takes two seconds of a
+processor, and starts once a model needs it."""
 QUOTED_LINES = 15
 """How many lines of its output the error quotes if the endpoint fails."""
 
@@ -57,6 +60,7 @@ class Start:
     faults: bool = False
     otel: bool = False
     tls_self_signed: bool = False
+    warm_idle_s: float = Options.warm_idle_s
     services: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The URLs of services that are called elsewhere, by the ends of their variables: `{"DYNAMODB": "http://…"}` is
     AWS_ENDPOINT_URL_DYNAMODB. It is an option of the environment of callers, and not of the process."""

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from typing import ClassVar
 from unittest import TestCase
 
-from torpor.hosting.endpoint_process import Start
+from torpor.hosting.endpoint_process import NO_GUESS_S, Start
 from torpor.hosting.shared_process import SharedProcess
 from torpor.testing.client_environment import lead_here
 from torpor.testing.movable_clock import MovableClock
 
-TRAVELLING = Start(travelling_clock=True)
+TRAVELLING = Start(travelling_clock=True, warm_idle_s=NO_GUESS_S)
 
 
 @contextmanager

@@ -12,8 +12,10 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.endpoint_options import BUCKET, EndpointOptions
-from torpor.hosting.endpoint_process import Start
+from torpor.hosting.endpoint_process import NO_GUESS_S, Start
 from torpor.hosting.shared_process import SharedLocal, SharedProcess
+from torpor.testing.unittests import TRAVELLING
+from torpor_endpoint.core.warm_steps import is_kept
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,12 @@ def test_a_data_folder_that_somebody_has_given_is_not_removed(tmp_path: Path) ->
         with pytest.raises(TorporError, match=r"reset would remove .*: start the endpoint without data_dir"):
             process.reset()
         assert (tmp_path / "s3/kept/a").exists()
+
+
+def test_a_test_sessions_endpoint_starts_no_zygote_on_a_guess() -> None:
+    assert not is_kept(NO_GUESS_S)
+    assert is_kept(Start().warm_idle_s)
+    assert TRAVELLING.warm_idle_s == NO_GUESS_S
 
 
 @needs_proc
