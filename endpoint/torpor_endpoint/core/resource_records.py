@@ -160,7 +160,7 @@ class Variant:
     capture: DataCapture | None = None  # its endpoint configuration's
     direct: bool = False
     asynchronous: AsyncInference | None = None  # its endpoint configuration's: requests wait in a queue
-    deployed_by: str = ""  # the endpoint configuration of the update that deployed it; empty since CreateEndpoint
+    deployed_by: str = ""  # its endpoint configuration, once an update has deployed it or replaces it step by step
     copies: CopyNeeds | None = None  # an inference component's, whose copies are the instances
     execution_role: str = ""  # the ARN of its endpoint configuration's ExecutionRoleArn, if it has no model
     pools: tuple[InstanceTypePool, ...] = ()  # InstancePools, lowest priority first; `instance_type` is the first one's

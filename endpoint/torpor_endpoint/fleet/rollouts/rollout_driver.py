@@ -150,6 +150,7 @@ class RolloutDriver:
         except DeploymentFailed as failure:
             return rollout.failed(str(failure), self._epoch())
         self._fleets[endpoint.name] = fleets
+        fleets.tell_apart(endpoint.config_name)
         return rollout.begun(fleets.sizes, self._epoch(), self._pace)
 
     async def _settled(self, rollout: Rollout, fleets: TwoFleets) -> Rollout:

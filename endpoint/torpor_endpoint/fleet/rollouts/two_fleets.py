@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from torpor_endpoint.core.rollouts.rollout import FleetSizes, FleetTarget
 from torpor_endpoint.core.scaling import size_range
@@ -48,6 +49,11 @@ class TwoFleets:
     def replaced_pools(self) -> list[tuple[InstancePool, InstancePool]]:
         """The blue and the green pool of each variant that has two."""
         return [(blue, green) for _, blue, green in self._replaced()]
+
+    def tell_apart(self, config: str) -> None:
+        """Have the metrics of the blue fleet name its endpoint configuration, as those of the green one do."""
+        for _, blue, _ in self._replaced():
+            blue.become(replace(blue.variant, deployed_by=config))
 
     def carry_out(self, targets: Mapping[str, FleetTarget]) -> None:
         """Want the instances of these targets, and send the traffic by them."""

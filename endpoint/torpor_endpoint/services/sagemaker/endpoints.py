@@ -76,7 +76,8 @@ def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
         check_deployment(deployment, endpoint.variants, variants, strict=control.strict)
         check_alarms(deployment, control.has_alarm)
     rollout = None if deployment is None else Rollout(rollout_policy(deployment))
-    updated = replace(endpoint, deployment=deployment, rollout=rollout)
+    present = endpoint.variants if rollout is None else _deployed_by(endpoint.config_name, endpoint.variants)
+    updated = replace(endpoint, variants=present, deployment=deployment, rollout=rollout)
     return _update(control, updated, config.name, _deployed_by(config.name, variants))
 
 
@@ -144,7 +145,7 @@ def _update(
 
 
 def _deployed_by(config_name: str, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
-    """The variants of an update: their metrics also have the dimension EndpointConfigName."""
+    """The variants of a deployment: their metrics also have the dimension EndpointConfigName."""
     return tuple(replace(variant, deployed_by=config_name) for variant in variants)
 
 

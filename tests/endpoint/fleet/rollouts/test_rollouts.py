@@ -201,6 +201,19 @@ def test_a_canary_gets_its_share_exactly_and_then_all() -> None:
     told(story)
 
 
+def test_the_metrics_of_both_fleets_name_their_configurations() -> None:
+    async def story(shop: Shop) -> None:
+        assert [pool.variant.deployed_by for pool in shop.live.every_pool] == [""]
+        await shop.update(CANARY, replace(GREEN, deployed_by="new"))
+        await shop.baking(1)
+        assert {pool.variant.model_name: pool.variant.deployed_by for pool in shop.live.every_pool} == {
+            "old": "old",
+            "new": "new",
+        }
+
+    told(story)
+
+
 def test_an_alarm_brings_all_traffic_back_to_the_old_fleet() -> None:
     async def story(shop: Shop) -> None:
         await shop.update(CANARY)

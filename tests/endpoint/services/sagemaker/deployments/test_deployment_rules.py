@@ -132,6 +132,10 @@ GOOD: dict[str, Wire] = {
 def test_a_deployment_that_can_be_is_taken_and_shown(four: InMemoryControlPlane, deployment: Wire) -> None:
     four("UpdateEndpoint", EndpointName="ep", EndpointConfigName="new", DeploymentConfig=deployment)
     assert four.describe()["LastDeploymentConfig"] == deployment
+    record = four.store.endpoint("ep")
+    assert record is not None
+    told = {one.deployed_by for one in record.variants}, {one.deployed_by for one in record.pending_variants or ()}
+    assert told == ({record.config_name}, {"new"})  # the metrics of either fleet name its configuration
 
 
 def test_variants_of_other_names_exclude_a_deployment_config(four: InMemoryControlPlane) -> None:
