@@ -26,6 +26,8 @@ def main() -> int:
         identity(step, session)
         resources(step, around, session)
         variants(step, around, session)
+        rollouts(step, around, session)
+        components(step, around, session)
         serverless(step, around, session)
         model_builder(step, around, session)
         asynchronous(step, around, session)
@@ -115,6 +117,143 @@ def variants(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         endpoint.wait_for_status("InService", poll=POLL_S)
         weights = {variant.variant_name: variant.current_weight for variant in endpoint.production_variants}
         assert weights == {"booster": 1.0, "linear": 9.0}, weights
+        endpoint.delete()
+        endpoint.wait_for_delete(poll=POLL_S)
+
+
+def rollouts(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+    from sagemaker.core.shapes import (
+        Alarm,
+        AutoRollbackConfig,
+        BlueGreenUpdatePolicy,
+        CapacitySize,
+        ContainerDefinition,
+        DeploymentConfig,
+        ProductionVariant,
+        RollingUpdatePolicy,
+        TrafficRoutingConfig,
+    )
+
+    half = CapacitySize(type="CAPACITY_PERCENT", value=50)
+    for name in ("booster", "linear"):
+        artifact = put(around, session, "rolled", name) + f"{name}.tar.gz"
+        model = f"rolled-{name}"
+        Model.create(model_name=model, primary_container=ContainerDefinition(image="torpor", model_data_url=artifact))
+        variant = ProductionVariant(
+            variant_name="AllTraffic", model_name=model, instance_type="ml.m5.large", initial_instance_count=2
+        )
+        EndpointConfig.create(endpoint_config_name=model, production_variants=[variant])
+    session.boto_session.client("cloudwatch").put_metric_alarm(
+        AlarmName="rolled-errors",
+        Namespace="AWS/SageMaker",
+        MetricName="Invocation5XXErrors",
+        Dimensions=[{"Name": "EndpointName", "Value": "rolled"}, {"Name": "VariantName", "Value": "AllTraffic"}],
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=0,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    endpoint = Endpoint.create(endpoint_name="rolled", endpoint_config_name="rolled-booster")
+    endpoint.wait_for_status("InService", poll=POLL_S)
+    alarms = AutoRollbackConfig(alarms=[Alarm(alarm_name="rolled-errors")])
+    with step("Endpoint.update with DeploymentConfig: a canary"):
+        routing = TrafficRoutingConfig(type="CANARY", wait_interval_in_seconds=1, canary_size=half)
+        policy = BlueGreenUpdatePolicy(traffic_routing_configuration=routing, termination_wait_in_seconds=1)
+        config = DeploymentConfig(blue_green_update_policy=policy, auto_rollback_configuration=alarms)
+        endpoint.endpoint_config_name = "rolled-linear"
+        endpoint.update(deployment_config=config)
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        serves(endpoint, around, "linear")
+        shown = Endpoint.get("rolled")
+        assert shown.endpoint_config_name == "rolled-linear"
+        assert shown.last_deployment_config.blue_green_update_policy.traffic_routing_configuration.type == "CANARY"
+    with step("Endpoint.update by rolling batches, and once more with retain_deployment_config"):
+        rolling = RollingUpdatePolicy(maximum_batch_size=half, wait_interval_in_seconds=1)
+        endpoint.endpoint_config_name = "rolled-booster"
+        endpoint.update(deployment_config=DeploymentConfig(rolling_update_policy=rolling))
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        serves(endpoint, around, "booster")
+        endpoint.endpoint_config_name = "rolled-linear"
+        endpoint.update(retain_deployment_config=True)
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        serves(endpoint, around, "linear")
+        assert Endpoint.get("rolled").last_deployment_config.rolling_update_policy.wait_interval_in_seconds == 1
+    endpoint.delete()
+    endpoint.wait_for_delete(poll=POLL_S)
+
+
+def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.core.helper.session_helper import get_execution_role
+    from sagemaker.core.resources import Endpoint, EndpointConfig, InferenceComponent
+    from sagemaker.core.shapes import (
+        InferenceComponentCapacitySize,
+        InferenceComponentComputeResourceRequirements,
+        InferenceComponentContainerSpecification,
+        InferenceComponentDeploymentConfig,
+        InferenceComponentRollingUpdatePolicy,
+        InferenceComponentRuntimeConfig,
+        InferenceComponentSpecification,
+        ProductionVariant,
+        ProductionVariantManagedInstanceScaling,
+    )
+
+    def specification(name: str) -> Any:
+        artifact = put(around, session, "apart", name) + f"{name}.tar.gz"
+        return InferenceComponentSpecification(
+            container=InferenceComponentContainerSpecification(image="torpor", artifact_url=artifact),
+            compute_resource_requirements=InferenceComponentComputeResourceRequirements(
+                min_memory_required_in_mb=1024, number_of_cpu_cores_required=0.5
+            ),
+        )
+
+    with step("Endpoint without a model, with managed instance scaling"):
+        scaling = ProductionVariantManagedInstanceScaling(status="ENABLED", min_instance_count=0, max_instance_count=3)
+        variant = ProductionVariant(
+            variant_name="AllTraffic",
+            instance_type="ml.m5.xlarge",
+            initial_instance_count=1,
+            managed_instance_scaling=scaling,
+        )
+        EndpointConfig.create(
+            endpoint_config_name="apart", execution_role_arn=get_execution_role(session), production_variants=[variant]
+        )
+        endpoint = Endpoint.create(endpoint_name="apart", endpoint_config_name="apart")
+        endpoint.wait_for_status("InService", poll=POLL_S)
+    with step("InferenceComponent.create, wait_for_status, invoke, get_all"):
+        made = {}
+        for name in ("booster", "linear"):
+            made[name] = InferenceComponent.create(
+                inference_component_name=name,
+                endpoint_name="apart",
+                variant_name="AllTraffic",
+                specification=specification(name),
+                runtime_config=InferenceComponentRuntimeConfig(copy_count=1),
+            )
+            made[name].wait_for_status("InService", poll=POLL_S)
+            serves(endpoint, around, name, inference_component_name=name)
+        found = InferenceComponent.get_all(endpoint_name_equals="apart")
+        assert sorted(one.inference_component_name for one in found) == ["booster", "linear"]
+    with step("InferenceComponent.update_runtime_configs"):
+        made["booster"].update_runtime_configs(desired_runtime_config=InferenceComponentRuntimeConfig(copy_count=2))
+        made["booster"].wait_for_status("InService", poll=POLL_S)
+        assert InferenceComponent.get("booster").runtime_config.current_copy_count == 2
+    with step("InferenceComponent.update by batches"):
+        one = InferenceComponentCapacitySize(type="COPY_COUNT", value=1)
+        rolling = InferenceComponentRollingUpdatePolicy(maximum_batch_size=one, wait_interval_in_seconds=1)
+        made["booster"].update(
+            specification=specification("linear"),
+            deployment_config=InferenceComponentDeploymentConfig(rolling_update_policy=rolling),
+        )
+        made["booster"].wait_for_status("InService", poll=POLL_S)
+        serves(endpoint, around, "linear", inference_component_name="booster")
+        assert InferenceComponent.get("booster").last_deployment_config.rolling_update_policy is not None
+    with step("InferenceComponent.delete, wait_for_delete"):
+        for component in made.values():
+            component.delete()
+            component.wait_for_delete(poll=POLL_S)
+        assert not list(InferenceComponent.get_all(endpoint_name_equals="apart"))
         endpoint.delete()
         endpoint.wait_for_delete(poll=POLL_S)
 
@@ -281,10 +420,13 @@ def answers(endpoint: Any, around: SageMakerEndpoint, name: str, **target: str) 
     close(json.loads(invoked(endpoint, around, **target)), around.expected[name])
 
 
-def invoked(endpoint: Any, around: SageMakerEndpoint, **target: str) -> str:
-    answer = endpoint.invoke(
-        body=rows_of(around).decode(), content_type="text/csv", accept="application/json", **target
-    )
+def serves(endpoint: Any, around: SageMakerEndpoint, name: str, **target: str) -> None:
+    """As `answers`, for an endpoint or component of one model, whose JSON has another form for a booster."""
+    close(invoked(endpoint, around, accept="text/csv", **target).replace(",", " ").split(), around.expected[name])
+
+
+def invoked(endpoint: Any, around: SageMakerEndpoint, accept: str = "application/json", **target: str) -> str:
+    answer = endpoint.invoke(body=rows_of(around).decode(), content_type="text/csv", accept=accept, **target)
     text: str = answer.body.read().decode()
     return text
 
