@@ -25,6 +25,8 @@ class Dimension:
     metrics: tuple[str, ...]
 
 
+UNSUPPORTED = "Unsupported service namespace, resource type or scalable dimension"
+
 DIMENSIONS = {
     INSTANCES: Dimension(
         VARIANT, ("SageMakerVariantConcurrentRequestsPerModelHighResolution", "SageMakerVariantInvocationsPerInstance")
@@ -59,5 +61,15 @@ def resource_of(call: Call) -> tuple[str, str]:
     resource_id, dimension = call.params["ResourceId"], call.params["ScalableDimension"]
     known = DIMENSIONS.get(dimension)
     if known is None or not known.resource.fullmatch(resource_id):
-        raise errors.INVALID("Unsupported service namespace, resource type or scalable dimension")
+        raise errors.INVALID(UNSUPPORTED)
+    return resource_id, dimension
+
+
+def deleted_resource_of(call: Call) -> tuple[str, str]:
+    """As `resource_of`, of a call that deletes: AWS answers a pair that cannot be with ObjectNotFoundException, for
+    there is nothing of it."""
+    check_namespace(call)
+    resource_id, dimension = call.params["ResourceId"], call.params["ScalableDimension"]
+    if dimension not in DIMENSIONS or not any(one.resource.fullmatch(resource_id) for one in DIMENSIONS.values()):
+        raise errors.INVALID(UNSUPPORTED)
     return resource_id, dimension

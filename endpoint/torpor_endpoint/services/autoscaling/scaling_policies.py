@@ -19,7 +19,7 @@ from torpor_endpoint.services.autoscaling.policy_rules import (
     check_step_scaling,
     check_target_tracking,
 )
-from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
+from torpor_endpoint.services.autoscaling.resources import NAMESPACE, deleted_resource_of, resource_of
 from torpor_endpoint.services.autoscaling.scaling_records import ScalingPolicy, target_name
 
 POLICIES_MAX = 50
@@ -62,7 +62,7 @@ def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str,
 
 
 def delete_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    resource_id, dimension = resource_of(call)
+    resource_id, dimension = deleted_resource_of(call)
     name = call.params["PolicyName"]
     with (
         autoscaling.database.transaction()

@@ -12,7 +12,7 @@ from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting.timetable import next_time
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.describing import page, selected
-from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
+from torpor_endpoint.services.autoscaling.resources import NAMESPACE, deleted_resource_of, resource_of
 from torpor_endpoint.services.autoscaling.scaling_records import ScheduledAction, target_name
 
 ACTIONS_MAX = 200
@@ -48,7 +48,7 @@ def describe_scheduled_actions(autoscaling: Autoscaling, call: Call) -> dict[str
 
 
 def delete_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    resource_id, dimension = resource_of(call)
+    resource_id, dimension = deleted_resource_of(call)
     if not autoscaling.schedules.remove(_name(call)):
         name = call.params["ScheduledActionName"]
         raise errors.NO_ACTION(resource_id=resource_id, dimension=dimension, name=name)

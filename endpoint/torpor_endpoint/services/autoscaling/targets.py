@@ -9,7 +9,7 @@ from torpor_account.aws.calls import Call
 from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.describing import page, selected
-from torpor_endpoint.services.autoscaling.resources import resource_of
+from torpor_endpoint.services.autoscaling.resources import deleted_resource_of, resource_of
 from torpor_endpoint.services.autoscaling.scaling_records import Activity, ScalableTarget, Suspended, target_name
 from torpor_endpoint.services.autoscaling.target_tags import TAGS_MAX
 
@@ -50,7 +50,7 @@ def describe_scalable_targets(autoscaling: Autoscaling, call: Call) -> dict[str,
 
 def deregister_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     """ "Deregistering a scalable target deletes the scaling policies and the scheduled actions" of it."""
-    autoscaling.remove(autoscaling.target(*resource_of(call), errors.NO_TARGET))
+    autoscaling.remove(autoscaling.target(*deleted_resource_of(call), errors.NO_TARGET))
     return {}
 
 

@@ -212,6 +212,24 @@ def test_a_policy_needs_its_target_and_its_name(autoscaling: InMemoryAutoscaling
         autoscaling.client.delete_scaling_policy(**OF, PolicyName="p")
 
 
+def test_nothing_is_found_to_delete_of_a_resource_and_the_dimension_of_another(
+    autoscaling: InMemoryAutoscaling,
+) -> None:
+    """AWS's notebook on scaling to zero deletes a component's policy by a variant's dimension, and expects this."""
+    of = {"ServiceNamespace": "sagemaker", "ResourceId": "inference-component/ic"}
+    dimension = {"ScalableDimension": "sagemaker:variant:DesiredInstanceCount"}
+    client = autoscaling.client
+    for delete, named in (
+        (client.delete_scaling_policy, {"PolicyName": "step"}),
+        (client.delete_scheduled_action, {"ScheduledActionName": "friday"}),
+        (client.deregister_scalable_target, {}),
+    ):
+        with pytest.raises(client.exceptions.ObjectNotFoundException):
+            delete(**of, **dimension, **named)
+        with pytest.raises(ClientError, match="Unsupported service namespace"):
+            delete(**of, ScalableDimension="ecs:service:DesiredCount", **named)
+
+
 def test_provisioned_concurrency_has_a_metric_of_its_own(autoscaling: InMemoryAutoscaling) -> None:
     of = {**OF, "ScalableDimension": CONCURRENCY}
     autoscaling.register(ScalableDimension=CONCURRENCY)
