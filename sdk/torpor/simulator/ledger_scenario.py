@@ -11,6 +11,8 @@ from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.variant_setup import VariantSetup
 
+CHANGED = "how the variant was set up: as at last, for all of its requests; an update changed it meanwhile"
+
 
 def as_it_ran(found: Fitted) -> Scenario:
     """The variant's measured figures (overhead, wake, memory), and its setup. Of a ledger without one, the size of its
@@ -61,9 +63,9 @@ def serverless_mib(size: str) -> int | None:
 
 
 def setup_note(found: Fitted) -> tuple[str, ...]:
-    """A note on a ledger that does not say how its variant was set up."""
+    """A note on a ledger that does not say how its variant was set up, or in which that changed."""
     if found.setup is not None:
-        return ()
+        return (CHANGED,) if found.setup.changed else ()
     kind = "always on" if serverless_mib(found.size) is None else f"serverless, at most {CONCURRENCY_MOST} at once"
     return (
         f"how the variant was set up: {kind}, with Torpor's own settings, since an earlier version wrote the ledger",

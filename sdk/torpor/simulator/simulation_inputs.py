@@ -71,6 +71,7 @@ class SimulationInputs:
     source: TraceSource = TraceSource()
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
     on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
+    response_bytes: float = 0.0  # of an answer, on average, as a ledger has it
     stand_ins: StandIns | None = field(default=None, repr=False)  # for models that the ledger of the profiles lacks
 
     def profile(self, name: str) -> ModelProfile:
@@ -153,6 +154,7 @@ def _loaded(
         return SimulationInputs(
             opened, known, spreads or spread, seed, what, notes,
             profiled=profiled, scenario=around, stand_ins=stand_ins,
+            response_bytes=0.0 if measured is None else measured.response_bytes,
         )  # fmt: skip
     if isinstance(opened, LedgerFile):
         return _fitted(opened, spreads, seed, what)
@@ -169,8 +171,9 @@ def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -
     assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
     notes = (*setup_note(found), *assumed, *_unread(found), *_left_out(ledger), *_unmarked(ledger))
     return SimulationInputs(
-        ledger, found.profiles, measured, seed, what, notes, scenario=around, stand_ins=StandIns.of(found)
-    )
+        ledger, found.profiles, measured, seed, what, notes,
+        scenario=around, stand_ins=StandIns.of(found), response_bytes=found.response_bytes,
+    )  # fmt: skip
 
 
 def _check_sizes(profiles: Profiles) -> None:

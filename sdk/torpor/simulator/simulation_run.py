@@ -89,7 +89,7 @@ def run(
 
     Raises BadTrace for a model that has no profile.
     """
-    kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace))
+    kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace), inputs.response_bytes)
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(
         scenario.plan,
@@ -195,9 +195,10 @@ class DecisionDigest:
 
 @dataclass
 class CountedTrace:
-    """A trace that adds up the bytes of the requests read from it."""
+    """A trace that adds up the bytes of the requests read from it, and of their answers."""
 
     trace: Trace
+    response_bytes: float = 0.0  # of an answer, on average
     moved_bytes: int = 0
 
     @property
@@ -210,6 +211,7 @@ class CountedTrace:
 
     def chunks(self) -> Iterator[Chunk]:
         for chunk in self.trace.chunks():
+            self.moved_bytes += round(len(chunk) * self.response_bytes)
             if chunk.request_bytes is not None:
                 self.moved_bytes += int(chunk.request_bytes.sum())
             yield chunk

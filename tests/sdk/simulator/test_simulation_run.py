@@ -200,9 +200,9 @@ def test_the_offline_reference_misses_no_more_than_any_live_policy() -> None:
 
 
 # -- ledgers -----------------------------------------------------------------------------------------------------------
-def ledger(folder: Path, *endpoints: str) -> Path:
+def ledger(folder: Path, *endpoints: str, set_up_s: float = SINCE_S) -> Path:
     """Of each: a wake of 0.5 s, three loads of 0.2 s, and warm requests of 30 ms, of which 10 ms are not predicting."""
-    written = LedgerWithPages(folder)
+    written = LedgerWithPages(folder, now_s=set_up_s)
     for endpoint in endpoints:
         written.ledger.set_up(endpoint, ALWAYS_ON)
         for number, model in enumerate("abc"):
@@ -235,6 +235,13 @@ def test_refused_requests_of_a_ledger_are_left_out_and_the_result_says_so(tmp_pa
     for profiles in (None, unit("abc")):
         result = simulate(path, profiles)
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))
+
+
+def test_a_ledger_tells_that_an_update_changed_its_variant_and_what_its_answers_weigh(tmp_path: Path) -> None:
+    result = simulate(ledger(tmp_path, "houses", set_up_s=SINCE_S + 60))
+    (note,) = result.assumed
+    assert note.startswith("how the variant was set up: as at last, for all of its requests")
+    assert result.served.moved_bytes == 33 * (100 + 50)
 
 
 def test_provisioned_concurrency_keeps_an_instance_awake_and_its_time_is_billed() -> None:

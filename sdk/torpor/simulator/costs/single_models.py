@@ -194,7 +194,7 @@ def _play(
 ) -> tuple[float, int]:
     """Play the trace. Returns the duration in virtual seconds, with the quiet at its end, and the bytes of the
     requests."""
-    trace = CountedTrace(Paced(inputs.trace))
+    trace = CountedTrace(Paced(inputs.trace), inputs.response_bytes)
 
     def count_ended() -> None:
         if done:

@@ -38,6 +38,7 @@ class Fitted:
     unread: Sequence[str] = ()  # containers whose memory was not recorded
     setup: RecordedSetup | None = None  # None in a ledger of an earlier version
     size: str = ""  # of its newest instance: an ml.* type, or a serverless one
+    response_bytes: float = 0.0  # of an answer, on average
     stand_in: Callable[[str], ModelProfile] | None = field(default=None, repr=False)
     """The profile of a model that the ledger lacks, by its name: the usual size, and the laws' times at that size. None
     of a single-model variant, which has no laws."""
@@ -101,6 +102,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         piped.unread,
         record.setup,
         record.size,
+        record.response_bytes,
         stand_in if record.loads else None,
         _unworked(record, own, piped),
     )

@@ -44,6 +44,7 @@ OF_CONTAINERS = f"""SELECT container, size, max(budget_bytes),
     FROM memory WHERE {ONE} AND size = (SELECT size FROM ({NEWEST})) GROUP BY container"""
 """The same for each container of a pipeline."""
 SETUP = f"SELECT setup, since_s FROM setups WHERE {ONE}"
+ANSWERS = f"SELECT 1.0 * sum(response_bytes) / sum(requests), min(minute_s) FROM minutes WHERE {ONE}"
 NEWEST_SIZE = f"SELECT size FROM lives WHERE {ONE} ORDER BY started_s DESC LIMIT 1"
 WORKERS = f"SELECT container, workers / told FROM memory WHERE {ONE} AND told > 0 ORDER BY minute_s"
 """The last row of each container counts."""
@@ -122,6 +123,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
             setup = ledger.execute(SETUP, one).fetchone() if _has(ledger, "setups") else None
             size = ledger.execute(NEWEST_SIZE, one).fetchone()
+            response_bytes, first_s = ledger.execute(ANSWERS, one).fetchone()
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
@@ -130,7 +132,8 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
         seen = Memory(looked[0][1], max(budget_bytes for _, _, budget_bytes, _ in looked), 0)
     return VariantRecord(
         path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
-        pipeline, containers, own_bytes, workers, _setup(setup), "" if size is None else size[0],
+        pipeline, containers, own_bytes, workers, _setup(setup, first_s), "" if size is None else size[0],
+        response_bytes or 0.0,
     )  # fmt: skip
 
 
@@ -139,8 +142,11 @@ def _has(ledger: sqlite3.Connection, table: str) -> bool:
     return ledger.execute(HAS_TABLE, (table,)).fetchone() is not None
 
 
-def _setup(row: tuple[str, float] | None) -> RecordedSetup | None:
-    return None if row is None else RecordedSetup(typed_json.read(VariantSetup, json.loads(row[0])), row[1])
+def _setup(row: tuple[str, float] | None, first_s: float | None) -> RecordedSetup | None:
+    if row is None:
+        return None
+    earlier = first_s is not None and first_s + MINUTE_S <= row[1]
+    return RecordedSetup(typed_json.read(VariantSetup, json.loads(row[0])), earlier)
 
 
 def _cold(text: str | None) -> RecordedLoad | None:

@@ -126,10 +126,10 @@ class Memory(NamedTuple):
 
 
 class RecordedSetup(NamedTuple):
-    """How the variant was set up at last, and since when, in epoch seconds."""
+    """How the variant was set up at last, and whether the ledger has requests of an earlier setup."""
 
     setup: VariantSetup
-    since_s: float
+    changed: bool
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,7 @@ class VariantRecord:
     """The workers of the one model of a container, by its name in a pipeline, or ""; those that the ledger knows."""
     setup: RecordedSetup | None = None  # None in a ledger of an earlier version
     size: str = ""  # of its newest instance: an ml.* type, or a serverless one
+    response_bytes: float = 0.0  # of an answer, on average
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"

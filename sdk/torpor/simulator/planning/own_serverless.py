@@ -11,16 +11,28 @@ from torpor.simulator.simulation_run import run
 
 
 def own_serverless(search: Search) -> dict[str, Apart]:
-    """The smallest memory that meets the goal; otherwise the largest. Nothing if no size has room for the largest
-    model. A hopeless size is stopped early."""
+    """The smallest memory that meets the goal; nothing if no size has room for the largest model. First comes the
+    smallest with room for all models, or the largest there is: where that misses the goal, no smaller one is tried."""
     scenarios = list(_with_room(search))
+    if not scenarios:
+        return {}
+    all_bytes = sum(search.inputs.profile(name).memory_bytes for name in search.inputs.trace.names)
+    roomy = next((one for one in scenarios if one.models_bytes >= all_bytes), scenarios[-1])
+    search.says(roomy.name)
+    found = run(search.inputs, roomy)
+    if search.goal.met(found):
+        found = _smallest(search, scenarios[: scenarios.index(roomy)]) or found
+    return {f"serverless, one multi-model endpoint of {found.scenario.instance_mib:,.6g} MB": _apart(search, found)}
+
+
+def _smallest(search: Search, scenarios: list[Scenario]) -> SimulationResult | None:
+    """The first of these that meets the goal; hopeless ones are stopped early."""
     for scenario in scenarios:
         search.says(scenario.name)
-        last = scenario is scenarios[-1]
-        result = run(search.inputs, scenario) if last else search.played(scenario)
-        if result is not None and (last or search.goal.met(result)):
-            return {f"serverless, one multi-model endpoint of {scenario.instance_mib:,.6g} MB": _apart(search, result)}
-    return {}
+        result = search.played(scenario)
+        if result is not None and search.goal.met(result):
+            return result
+    return None
 
 
 def _with_room(search: Search) -> Iterator[Scenario]:
