@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from benchmarks.on_device import models
 from benchmarks.on_device.instance import Instance
@@ -217,6 +216,8 @@ def networks(bench: Bench) -> Figures:
 
 
 def network(bench: Bench, device: Device, path: Path) -> Figures:
+    import onnxruntime  # here, so that boosters are measured where it is not installed
+
     drop_pages(path)
     began_s = time.perf_counter()
     form = OnnxOnDevice(path, device)
