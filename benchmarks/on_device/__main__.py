@@ -9,7 +9,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from benchmarks.on_device.parts import PARTS, Bench
+from benchmarks.on_device.parts import PARTS as FIRST_PARTS
+from benchmarks.on_device.parts import Bench
+from benchmarks.on_device.variants import variants
+
+PARTS = {**FIRST_PARTS, "variants": variants}
 
 
 def main() -> int:
@@ -18,11 +22,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/on-device"), help="where figures.json is written")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--turn", type=float, default=4.0, help="seconds of each turn of throughput")
+    parser.add_argument("--short", action="store_true", help="leave out what concerns the processor alone")
     parser.add_argument("--simulated", action="store_true", help="on no device: it only shows that the parts run")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="torpor-device-"))
-    bench = Bench(folder, asked.out, asked.device, asked.simulated, asked.turn)
+    bench = Bench(folder, asked.out, asked.device, asked.simulated, asked.turn, asked.short)
     failed = [name for name in asked.parts if not measured(name, bench)]
     shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(asked.parts) - len(failed)} parts, and {len(failed)} failed: {', '.join(failed) or 'none'}")

@@ -3,12 +3,14 @@
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from torpor_container.formats.xgboost import flat_conversion, flat_serving, xgbo
 from torpor_container.trees import walking
 
 NPY = "application/x-npy"
+ROOM_FOR_TEN = "device_with_room_for_ten"
+"""Ten models as the way before it measured them, a thirtieth more for arenas, and what the libraries keep."""
 Figures = Iterator[tuple[str, Any]]
 """A name and its value."""
 
@@ -44,6 +48,8 @@ class Bench:
     asked: str
     simulated: bool
     turn_s: float
+    short: bool = False
+    """Leave out what concerns the processor alone, and what other parts show."""
 
     @property
     def networks_mib(self) -> tuple[int, ...]:
@@ -271,11 +277,11 @@ def contract(bench: Bench) -> Figures:
     """LoadModel, 507, and memory given back by UnloadModel, as the driver reports it for the container's process."""
     network = models.network(bench.folder / "contract" / "model.onnx", (1 if bench.simulated else 64) * MIB)
     with bench.instance(
-        "contract", TORPOR_DEVICE=bench.asked, TORPOR_DEVICE_MEMORY_MIB="1500", TORPOR_MEMORY_MIB="16000"
+        "contract", TORPOR_DEVICE=bench.asked, TORPOR_DEVICE_MEMORY_MIB="1800", TORPOR_MEMORY_MIB="16000"
     ) as one:
         yield "before_first_model", one.state().get("device")
         loads: list[Any] = []
-        for number in range(24):
+        for number in range(24 if bench.simulated else 12):
             began_s = time.perf_counter()
             status, said = one.load(f"m{number}", network.parent)
             loads.append(
@@ -311,16 +317,14 @@ def throughput(bench: Bench) -> Figures:
             bench.folder / "many" / str(number) / "model.onnx", (1 if bench.simulated else 16) * MIB, seed=number
         )
         models.artifact(store / f"m{number}.tar.gz", network)
-    ways = {
-        "device": {"TORPOR_DEVICE": bench.asked},
-        "device_with_room_for_ten": {"TORPOR_DEVICE": bench.asked, "TORPOR_DEVICE_MEMORY_MIB": "900"},
-        "processor": {"TORPOR_DEVICE": "cpu"},
-    }
+    ways: dict[str, dict[str, str]] = {"device": {"TORPOR_DEVICE": bench.asked}, ROOM_FOR_TEN: {}}
+    if not bench.short:
+        ways["processor"] = {"TORPOR_DEVICE": "cpu"}
     for way, settings in ways.items():
         with bench.instance(
             way, TORPOR_MODEL_SOURCE=str(store), TORPOR_MEMORY_MIB="24000", TORPOR_VCPU="8", **settings
         ) as one:
-            for count in bench.counts:
+            for count in bench.counts if not bench.short else bench.counts[way == ROOM_FOR_TEN :]:
                 targets = [f"m{number}.tar.gz" for number in range(count)]
                 headers = [{"Content-Type": NPY, "X-Amzn-SageMaker-Target-Model": target} for target in targets]
                 cold = [timed(one.request, "POST", "/invocations", npy(1), header) for header in headers]
@@ -334,6 +338,21 @@ def throughput(bench: Bench) -> Figures:
                 )
                 left = [record["action"] for record in state["decisions"]]
                 yield f"{way}.{count}.decisions", {action: left.count(action) for action in sorted(set(left))}
+                sizes = sizes_measured(state["decisions"])
+                if sizes:
+                    yield f"{way}.{count}.sizes", [sizes[0], min(sizes), sorted(sizes)[len(sizes) // 2], max(sizes)]
+                if way == "device" and count == bench.counts[1]:
+                    room_bytes = state["device"]["kept_bytes"] + bench.counts[1] * sorted(sizes)[len(sizes) // 2]
+                    ways[ROOM_FOR_TEN] = {
+                        "TORPOR_DEVICE": bench.asked,
+                        "TORPOR_DEVICE_MEMORY_MIB": str(ceil(room_bytes * 1.03 / MIB)),
+                    }
+
+
+def sizes_measured(decisions: list[dict[str, Any]]) -> list[int]:
+    """In bytes, by model that entered the device, in that order."""
+    told = [re.match(r"measured ([\d,]+) bytes", one["reason"]) for one in decisions if one["action"] == "entered"]
+    return [int(one[1].replace(",", "")) for one in told if one is not None]
 
 
 def batches(bench: Bench) -> Figures:
@@ -351,8 +370,9 @@ def batches(bench: Bench) -> Figures:
         ) as one:
             for rows, callers in ((1, 8), (256, 8), (4096, 4), (20000, 4)):
                 yield f"{way}.rows_{rows}", one.crowd(["b.tar.gz"], npy(rows, 50), NPY, bench.turn_s, callers)
-            notes = [record["reason"] for record in one.state()["decisions"]]
-            yield f"{way}.why", notes[-3:]
+            state = one.state()
+            yield f"{way}.why", [record["reason"] for record in state["decisions"]][-3:]
+            yield f"{way}.device", state.get("device")
 
 
 PARTS: dict[str, Callable[[Bench], Figures]] = {

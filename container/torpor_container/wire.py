@@ -240,7 +240,8 @@ class DeviceStatus(TypedDict):
     used_bytes: int  # by all processes
     total_bytes: int
     own_bytes: int  # by this instance
-    budget_bytes: int  # what this instance may use
+    kept_bytes: int  # of them, what CUDA and the libraries keep until the instance ends
+    budget_bytes: int  # what this instance may use, `kept_bytes` included
     models: list[str]  # the names of the models on it
 
 

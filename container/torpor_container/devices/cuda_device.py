@@ -1,7 +1,4 @@
-"""An NVIDIA GPU: its memory and its use by NVML, and how ONNX Runtime and XGBoost are made to predict on it.
-
-NVML makes no context: whatever only asks takes no memory of the device. The environment needs the extra `gpu`.
-"""
+"""An NVIDIA GPU, and how ONNX Runtime and XGBoost are made to predict on it. The environment needs the extra `gpu`."""
 
 import os
 import warnings
@@ -12,6 +9,7 @@ from typing import Any
 
 from torpor_container.core.devices.asked_device import AskedDevice
 from torpor_container.devices.device import DeviceMissing, DeviceUse
+from torpor_container.devices.nvml import DriversDevice
 from torpor_container.how_to_install import how_to_install
 
 PROVIDER = "CUDAExecutionProvider"
@@ -27,23 +25,21 @@ class CudaDevice:
         self.name, self.lost = asked.cuda_name, ""
         self._number = asked.number
         check_packages()
-        self._nvml, self._handle = _handle(asked.number, environment)
-        self.model = _text(self._nvml.nvmlDeviceGetName(self._handle))
-        self.total_bytes = int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total)
-        self._before_bytes = self.use().used_bytes  # what others hold, where the driver does not tell processes apart
+        self._known = DriversDevice(asked.number, environment)
+        self.model, self.total_bytes = self._known.model, self._known.total_bytes
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as NVML counts them
 
     def use(self) -> DeviceUse:
-        rates = self._nvml.nvmlDeviceGetUtilizationRates(self._handle)
-        return DeviceUse(float(rates.gpu), int(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used))
+        return self._known.use()
 
     def own_bytes(self) -> int:
-        """In a container the driver may report other process numbers: then all that came since the start is ours."""
-        processes = self._nvml.nvmlDeviceGetComputeRunningProcesses_v3(self._handle)
-        own = [one.usedGpuMemory for one in processes if one.pid == os.getpid()]
-        if own and own[0] is not None:
-            return int(own[0])
-        return max(0, self.use().used_bytes - self._before_bytes)
+        return self._known.own_bytes()
+
+    def trim(self) -> None:
+        cupy = _cupy()
+        if cupy is not None:
+            with cupy.cuda.Device(self._number):
+                cupy.get_default_memory_pool().free_all_blocks()
 
     # -- ONNX Runtime ----------------------------------------------------------------------------------------------
     def session(self, model: str | bytes, options: Any, cap_bytes: int) -> Any:
@@ -60,6 +56,7 @@ class CudaDevice:
             "gpu_mem_limit": str(cap_bytes),
             "arena_extend_strategy": "kSameAsRequested",
             "cudnn_conv_use_max_workspace": "0",
+            "use_tf32": "0",  # answers as on the processor: TF32 rounds factors to 10 bits
         }
         # weights outside the arena go back to the device when the session is freed
         options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
@@ -129,35 +126,6 @@ def _installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-def _handle(number: int, environment: Mapping[str, str]) -> tuple[Any, Any]:
-    """NVML, and its handle of a device. Raises DeviceMissing."""
-    try:
-        import pynvml  # type: ignore[import-not-found]  # of the extra gpu
-    except ModuleNotFoundError:
-        raise DeviceMissing(f"the package nvidia-ml-py is not installed: {how_to_install('gpu')}") from None
-    try:
-        pynvml.nvmlInit()
-        count = int(pynvml.nvmlDeviceGetCount())
-    except pynvml.NVMLError as error:
-        raise DeviceMissing(f"NVIDIA's driver, libnvidia-ml.so.1, does not answer: {error}") from None
-    named = environment.get("CUDA_VISIBLE_DEVICES")
-    visible = [str(one) for one in range(count)] if named is None else [one.strip() for one in named.split(",") if one]
-    if number >= len(visible):
-        seen = f", and CUDA_VISIBLE_DEVICES={named}" if named is not None else ""
-        raise DeviceMissing(f"the driver has {count} devices{seen}: there is no cuda:{number}")
-    one = visible[number]
-    try:
-        if one.isdecimal():
-            return pynvml, pynvml.nvmlDeviceGetHandleByIndex(int(one))
-        return pynvml, pynvml.nvmlDeviceGetHandleByUUID(one.encode())
-    except pynvml.NVMLError as error:
-        raise DeviceMissing(f"CUDA_VISIBLE_DEVICES names {one}, which the driver does not have: {error}") from None
-
-
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else name
 
 
 @cache

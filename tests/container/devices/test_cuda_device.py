@@ -84,6 +84,29 @@ def test_memory_that_came_since_the_start_is_the_processs_where_the_driver_tells
     assert (device.own_bytes(), device.use()) == (3000, (40.0, 4000))
 
 
+def test_a_forked_child_begins_anew_with_the_driver(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[int]()
+    driver.answers["nvmlInit"] = lambda: begun.append(1)
+    device = CudaDevice(CUDA, {})
+    device.use()
+    assert len(begun) == 1
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    device.use()
+    device.own_bytes()
+    assert len(begun) == 2
+
+
+def test_what_the_driver_said_last_counts_where_it_answers_with_an_error(driver: Driver) -> None:
+    def fails(handle: str) -> None:
+        raise Driver.NVMLError("Uninitialized")
+
+    device = CudaDevice(CUDA, {})
+    driver.used_bytes = 4000
+    assert (device.own_bytes(), device.use().used_bytes) == (3000, 4000)
+    driver.answers |= dict.fromkeys(("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetComputeRunningProcesses_v3"), fails)
+    assert (device.own_bytes(), device.use().used_bytes) == (3000, 4000)
+
+
 def test_packages_for_processor_and_device_beside_each_other_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_device, "_installed", lambda package: package.startswith("onnxruntime"))
     with pytest.raises(DeviceMissing, match="onnxruntime and onnxruntime-gpu are both installed"):

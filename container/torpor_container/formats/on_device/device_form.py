@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class DeviceForm(Protocol):
-    """One model's form on a device. `enter` and `leave` run on one thread; `predict` on any, between them."""
+    """One model's form on a device. One thread does all that it does there."""
 
     format: str
     note: str
@@ -17,8 +17,11 @@ class DeviceForm(Protocol):
         """Whether a request with this body may be predicted on the device: it must be there then."""
 
     def enter(self, cap_bytes: int) -> None:
-        """Make the form on the device, which may use `cap_bytes`. Raises DeviceFull, DeviceLost, and LoadFailed if the
-        model would predict on the processor."""
+        """Make the form on the device, whose arena may take `cap_bytes`, and predict once, which takes its workspace.
+        Raises DeviceFull, DeviceLost, and LoadFailed if the model would predict on the processor."""
+
+    def shrink(self) -> None:
+        """Give back what large requests made it take. Raises DeviceLost."""
 
     def leave(self) -> None:
         """Free what it holds there."""

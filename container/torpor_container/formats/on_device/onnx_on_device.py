@@ -5,9 +5,12 @@ run on the processor inside a session; `note` names them. A model of which no op
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from torpor_container.content.plain import Outputs
 from torpor_container.core.devices.arena_peaks import ArenaPeaks
@@ -15,6 +18,16 @@ from torpor_container.devices.device import Device, DeviceFaults, DeviceMissing
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.onnx import ONNX, SessionCall
 
+NUMBERS: Final[Mapping[str, type]] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+    "tensor(bool)": np.bool_,
+}
 NAMED_MAX = 5
 """A note names so many kinds of operators that run on the processor."""
 
@@ -33,6 +46,7 @@ class OnnxOnDevice:
         self._model: str | bytes = path.read_bytes() if alone else str(path)
         self._session: Any = None
         self._peaks = ArenaPeaks()
+        self._least: SessionCall | None = None  # the least request that it predicts, if that is known
         self.note = f"predicts on {device.name}"
 
     def wants(self, body: bytes) -> bool:
@@ -54,6 +68,15 @@ class OnnxOnDevice:
             self._device.close_session(session)
             raise
         self._session = session
+        with ExitStack() as unless_entered:
+            unless_entered.callback(self.leave)
+            self._predict_once(session)
+            unless_entered.pop_all()
+
+    def shrink(self) -> None:
+        if self._session is not None and self._least is not None:
+            with DeviceFaults(self._device):
+                self._device.run(self._session, self._least.outputs, self._least.feed, shrink=True)
 
     def leave(self) -> None:
         session, self._session = self._session, None
@@ -69,6 +92,30 @@ class OnnxOnDevice:
         with DeviceFaults(self._device):
             values = self._device.run(self._session, outputs, feed, shrink)
         return values[0] if len(values) == 1 else Outputs(zip(outputs, values, strict=True))
+
+    def _predict_once(self, session: Any) -> None:
+        """A model that refuses rows of zeros takes its workspace at its first request."""
+        from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+        self._least = least = _least_call(session)
+        if least is None:
+            return
+        try:
+            with DeviceFaults(self._device):
+                self._device.run(session, least.outputs, least.feed, shrink=False)
+        except (errors.Fail, errors.InvalidArgument, errors.NotImplemented, errors.RuntimeException):
+            self._least = None
+
+
+def _least_call(session: Any) -> SessionCall | None:
+    """One row of zeros for each input, its open dimensions 1; None if an input is no tensor of numbers."""
+    feed: dict[str, Any] = {}
+    for one in session.get_inputs():
+        kind = NUMBERS.get(one.type)
+        if kind is None:
+            return None
+        feed[one.name] = np.zeros([size if isinstance(size, int) and size > 0 else 1 for size in one.shape], kind)
+    return SessionCall(feed, [one.name for one in session.get_outputs()])
 
 
 def _told(session: Any, name: str, device: str) -> str:

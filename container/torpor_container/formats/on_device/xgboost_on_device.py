@@ -1,6 +1,7 @@
 """XGBoost boosters on a device: batches are predicted there, and single rows on the processor where that is quicker.
 
-A probe at the first entry measures from how many rows the device pays. A body that is too short to hold so many rows
+A probe at the first entry measures from how many rows the device pays. What the probe makes the library keep is no
+model's. A body that is too short to hold so many rows
 never waits for the device.
 """
 
@@ -35,8 +36,11 @@ class PlacedBooster:
     iterations: tuple[int, int]
 
 
-def booster_on_device(path: Path, conventions: Conventions, device: Device) -> "XgboostOnDevice | str":
-    """The form of the booster in a file, or why it has none. Raises LoadFailed."""
+def booster_on_device(
+    path: Path, conventions: Conventions, device: Device, side_by_side: int = 1
+) -> "XgboostOnDevice | str":
+    """The form of the booster in a file, or why it has none. The processor predicts so many batches `side_by_side`.
+    Raises LoadFailed."""
     if xgboost_format.is_pickle(path):
         return "a pickled model predicts on the processor alone: save the booster as .ubj"
     member = xgboost_format.member(path, conventions).asked()
@@ -46,7 +50,8 @@ def booster_on_device(path: Path, conventions: Conventions, device: Device) -> "
     if traits.categorical:
         return "a booster with categories predicts on the processor alone"
     content = in_thread_of_boosters(lambda: bytes(member.booster.save_raw("ubj")))
-    return XgboostOnDevice(PlacedBooster(content, member.columns, member.missing, traits.iterations), path.name, device)
+    placed = PlacedBooster(content, member.columns, member.missing, traits.iterations)
+    return XgboostOnDevice(placed, path.name, device, side_by_side)
 
 
 class XgboostOnDevice:
@@ -56,11 +61,17 @@ class XgboostOnDevice:
     needs_folder = False
 
     def __init__(
-        self, placed: PlacedBooster, name: str, device: Device, clock: Callable[[], float] = time.perf_counter
+        self,
+        placed: PlacedBooster,
+        name: str,
+        device: Device,
+        side_by_side: int = 1,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._placed = placed
         self._name = name
         self._device = device
+        self._side_by_side = side_by_side
         self._clock = clock
         self._booster: Any = None
         self._on_processor: Callable[[Any], Any] | None = None
@@ -93,12 +104,16 @@ class XgboostOnDevice:
                 self._probe(self._on_processor)
             unless_entered.pop_all()
 
+    def shrink(self) -> None:
+        self._device.trim()
+
     def leave(self) -> None:
         last = [self._booster]
         if self._booster is not None:
             self._device.close_booster(self._booster)
         self._booster = None
         in_thread_of_boosters(last.clear)
+        self._device.trim()
 
     def over(self, predict: Callable[[Any], Any]) -> Callable[[Any], Any]:
         self._on_processor = predict
@@ -134,8 +149,8 @@ class XgboostOnDevice:
             probed.append(ProbedBatch(count, processor_s, device_s))
             if max(processor_s, device_s) > ENOUGH_S:
                 break
-        self._probed, self._pays = tuple(probed), paying_rows(probed)
-        self.note = told(probed, self._device.name)
+        self._probed, self._pays = tuple(probed), paying_rows(probed, self._side_by_side)
+        self.note = told(probed, self._device.name, self._side_by_side)
 
     def _best_s(self, predict: Callable[[Any], Any], rows: Any) -> float:
         took_s = []

@@ -20,7 +20,7 @@ from torpor_container.wire import WaitStep
 
 @dataclass(frozen=True)
 class DevicePlacement:
-    """A model's form, its name on the device, and the threads that predict there in fair turns."""
+    """A model's form, its name on the device, and the thread that predicts there in fair turns."""
 
     name: str
     form: DeviceForm

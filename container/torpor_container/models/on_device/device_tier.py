@@ -1,29 +1,32 @@
 """The tier above memory: which models are on the device, by the same plans as in memory, and how they come and go.
 
 Who leaves the device stays in memory. A model that is on the device is in memory too, so one that leaves memory leaves
-the device first (`gone`). One thread makes and frees what is on the device, so that what the device reports by then is
-one model's.
+the device first (`gone`). One thread does all work on the device. A prediction waits while a model enters; in return
+a library takes its workspace once for each model, and what the device reports tells one model from the others.
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+from torpor_container.core.devices.process_memory import ProcessMemory
 from torpor_container.core.residency import Hit, Lead, Residency
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.devices.device import Device, DeviceFull
-from torpor_container.errors import LoadOutOfMemory, NoRoom, OutOfMemory
+from torpor_container.errors import LoadOutOfMemory, NoRoom
 from torpor_container.formats.on_device.device_form import DeviceForm
+from torpor_container.formats.on_device.first_use import first_use
 from torpor_container.models.tier import Tier
 from torpor_container.processes.threads import Threads
 from torpor_container.wire import DeviceStatus
 
-log = logging.getLogger(__name__)
+T = TypeVar("T")
 
-PRIOR = Prior(fixed_bytes=4 * 1024**2, ratio=1.2)
-"""What is assumed of a model on a device before one is measured. Not measured on a device."""
+RATIO = 1.1
+"""What is assumed of a model's bytes on a device for each byte of its files, before one is measured. An H200 took 1.0
+for networks of 64 and 512 MiB, beside what each session takes."""
 FLOOR_BYTES = 2 * 1024**2
 """CUDA's driver hands out memory in pieces of this size, so no model counts as less."""
 
@@ -45,24 +48,26 @@ class DeviceTier:
         self,
         device: Device,
         residency: Residency,
+        thread: Threads,
         clock: Callable[[], float],
         calendar: Callable[[], float],
-        thread: Threads | None = None,
     ) -> None:
+        """`thread` is the only one that does anything on the device: so nothing else happens there while a model enters
+        or leaves, and what the process holds then tells what the model takes."""
         self.device = device
         self._residency = residency
+        self._memory = ProcessMemory(residency.budget_bytes)
         self._clock, self._calendar = clock, calendar
-        self._thread = thread or Threads(1, "device")
+        self._thread = thread
         self._tier = Tier(residency, calendar, self._leave, self._measured)
         self._guests: dict[str, Guest] = {}
-        self._sizing = Sizing({"onnx": PRIOR, "xgboost": PRIOR})
+        self._rules: dict[str, Sizing] = {}  # by library, once it has had its first model
 
     async def close(self) -> None:
         for guest in self._guests.values():
             if guest.entering is not None:
                 guest.entering.cancel()
         await self._tier.close()
-        self._thread.close()
 
     def status(self) -> DeviceStatus:
         use = self.device.use()
@@ -73,7 +78,8 @@ class DeviceTier:
             "used_bytes": use.used_bytes,
             "total_bytes": self.device.total_bytes,
             "own_bytes": self.device.own_bytes(),
-            "budget_bytes": self._residency.budget_bytes,
+            "kept_bytes": self._memory.kept_bytes,
+            "budget_bytes": self._memory.budget_bytes,
             "models": sorted(name for name, _ in self._residency),
         }
 
@@ -139,51 +145,102 @@ class DeviceTier:
     # -- entering and leaving --------------------------------------------------------------------------------------
     async def _enter(self, name: str, guest: Guest) -> None:
         residency, began_s = self._residency, self._clock()
-        sized_as = guest.model_id, guest.form.format
+        sized_as = guest.model_id, guest.form.format, guest.disk_bytes
         try:
             with self._tier.loading(name):
-                await self._tier.admitted(name, max(FLOOR_BYTES, self._predicted_bytes(guest)))
-                size_bytes = await self._with_room(name, guest)
-                self._sizing.measured(*sized_as, guest.disk_bytes, size_bytes)
+                await self._begin(guest.form.format, name)
+                sizing = self._rules[guest.form.format]
+                predicted_bytes = max(FLOOR_BYTES, sizing.predict(*sized_as))
+                if not residency.has_room(predicted_bytes):
+                    await self._shrink()
+                await self._tier.admitted(name, predicted_bytes)
+                grown_bytes = await self._with_room(name, self._grown, name, guest.form)
+                size_bytes = predicted_bytes if grown_bytes is None else max(FLOOR_BYTES, grown_bytes)
+                if grown_bytes is not None:
+                    sizing.measured(*sized_as, size_bytes)
                 residency.loaded(name, size_bytes, self._clock() - began_s, self._calendar(), guest.form.note)
         except NoRoom as error:
-            raise NoRoom(f"on {self.device.name}: {error}") from None
+            raise NoRoom(f"on {self.device.name}: {error}{self._told_kept()}") from None
         finally:
             guest.entering = None
             self._tier.changed()
-        residency.measured(self.device.own_bytes())
+        self._measure()
+        if not residency.has_room(0):
+            await self._shrink()
         self._tier.dismiss(residency.evict_excess(name, self._calendar()))
 
-    async def _with_room(self, name: str, guest: Guest) -> int:
-        """Enter; while the device is full, one idle model after the other leaves. The bytes by which it has grown."""
+    async def _begin(self, library: str, name: str) -> None:
+        """Have the library's first model on the device, and off it again: what then stays is no model's."""
+        if library not in self._rules:
+            fixed_bytes = await self._with_room(name, first_use, library, self.device, self._memory)
+            self._rules.setdefault(library, Sizing({library: Prior(fixed_bytes, RATIO)}))
+            self._measure()
+
+    async def _with_room(self, name: str, work: Callable[..., T], *arguments: object) -> T:
+        """Do work on the device; while it is full, one idle model after the other leaves."""
         while True:
             try:
-                return await self._thread.run(self._grown, guest.form)
+                return await self._thread.run(_without_frames, work, *arguments)
             except DeviceFull as full:
-                if not await self.make_room(name):
-                    raise LoadOutOfMemory(f"{name}: {full}; no other model on it is idle") from None
+                said = str(full)
+            if not await self.make_room(name):
+                raise LoadOutOfMemory(f"{name}: {said}; no other model on it is idle")
 
-    def _grown(self, form: DeviceForm) -> int:
+    def _grown(self, name: str, form: DeviceForm) -> int | None:
+        """The bytes by which the process has grown; None if a thread that was given up may still work there."""
         before_bytes = self.device.own_bytes()
-        form.enter(max(FLOOR_BYTES, self._residency.budget_bytes - before_bytes))
-        first_bytes = 0 if before_bytes else self._predicted_of(form)
-        return max(FLOOR_BYTES, first_bytes or self.device.own_bytes() - before_bytes)
-
-    def _predicted_bytes(self, guest: Guest) -> int:
-        return self._sizing.predict(guest.model_id, guest.form.format, guest.disk_bytes)
-
-    def _predicted_of(self, form: DeviceForm) -> int:
-        """The first model brings the process's context, which is no model's: what was predicted counts for it."""
-        return next((self._predicted_bytes(one) for one in self._guests.values() if one.form is form), FLOOR_BYTES)
+        form.enter(max(FLOOR_BYTES, self._memory.for_models_bytes))
+        grown_bytes = self._memory.entered(name, before_bytes, self.device.own_bytes())
+        return None if self._thread.lost else grown_bytes
 
     async def _leave(self, name: str) -> None:
-        await self._thread.run(self._guests[name].form.leave)
-        self._residency.measured(self.device.own_bytes(), gone=name)
+        guest = self._guests[name]
+        size_bytes = await self._thread.run(self._given_back, name, guest.form)
+        if size_bytes is not None:
+            sized_as = guest.model_id, guest.form.format, guest.disk_bytes
+            self._rules[guest.form.format].measured(*sized_as, max(FLOOR_BYTES, size_bytes))
+        self._measure(gone=name)
+
+    def _given_back(self, name: str, form: DeviceForm) -> int | None:
+        before_bytes = self.device.own_bytes()
+        form.leave()
+        size_bytes = self._memory.left(name, before_bytes, self.device.own_bytes())
+        return None if self._thread.lost else size_bytes
+
+    # -- memory of the process -------------------------------------------------------------------------------------
+    def _measure(self, gone: str | None = None) -> None:
+        """What the libraries keep is not for models; what arenas keep takes room beside the models' sizes."""
+        self._residency.budget_bytes = self._memory.for_models_bytes
+        self._residency.measured(self._memory.used_by_models(self.device.own_bytes()), gone)
+
+    async def _shrink(self) -> None:
+        """Have all arenas give back what large requests made them take."""
+        if self._residency.unaccounted_bytes:
+            forms = [self._guests[name].form for name, _ in self._residency if name in self._guests]
+            await self._thread.run(_shrink_all, forms)
+            self._measure()
 
     async def _measured(self) -> int:
-        return self.device.own_bytes()
+        await self._shrink()
+        return self._memory.used_by_models(self.device.own_bytes())
+
+    def _told_kept(self) -> str:
+        memory = self._memory
+        return (
+            f"; CUDA and its libraries keep {memory.kept_bytes:,} bytes of the instance's {memory.budget_bytes:,} "
+            "(TORPOR_DEVICE_MEMORY_MIB)"
+        )
 
 
-def without_room(error: OutOfMemory, device: str) -> OutOfMemory:
-    """What a caller learns once no other model can leave for its prediction."""
-    return OutOfMemory(f"{error}; no other model on {device} is idle")
+def _without_frames(work: Callable[..., T], *arguments: object) -> T:
+    """The frames of an error would hold the session whose memory is to be given back."""
+    try:
+        return work(*arguments)
+    except DeviceFull as full:
+        said = str(full)
+    raise DeviceFull(said)
+
+
+def _shrink_all(forms: Sequence[DeviceForm]) -> None:
+    for form in forms:
+        form.shrink()

@@ -14,6 +14,7 @@ from torpor_container.devices.found_device import found_device
 from torpor_container.formats import Conventions
 from torpor_container.models.on_device.device_tier import DeviceTier
 from torpor_container.models.on_device.placing import Placing
+from torpor_container.processes.threads import Threads
 from torpor_container.settings import BadSetting, Settings
 from torpor_container.wire import DeviceStatus
 
@@ -65,7 +66,8 @@ def placing_of(
     keeps = settings.multi_model and settings.model_source
     rule = policy(settings.policy) if keeps else Nobody()
     residency = Residency(budget_bytes(settings, found), rule, settings.loads_max, record)
-    return Placing(DeviceTier(found, residency, clock, calendar), clock)
+    thread = Threads(1, "device")
+    return Placing(DeviceTier(found, residency, thread, clock, calendar), thread, clock, settings.vcpu)
 
 
 def budget_bytes(settings: Settings, device: Device) -> int:

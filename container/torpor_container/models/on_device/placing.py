@@ -21,27 +21,26 @@ from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import InProcess
 from torpor_container.wire import DeviceStatus
 
-SIDE_BY_SIDE = 2
-"""So many predictions run on a device at the same time: one may copy its rows while another computes."""
-
-FORMS: Final[Mapping[str, Callable[[Path, Conventions, Device], DeviceForm | str]]] = {
-    ONNX: lambda path, conventions, device: OnnxOnDevice(path, device),
+FORMS: Final[Mapping[str, Callable[[Path, Conventions, Device, int], DeviceForm | str]]] = {
+    ONNX: lambda path, conventions, device, side_by_side: OnnxOnDevice(path, device),
     XGBOOST: booster_on_device,
 }
-"""By format: the form of the model in a file, or why it has none."""
+"""By format: the form of the model in a file, or why it has none. The number is how many predictions the processor
+makes side by side."""
 
 
 class Placing:
     """The forms of one instance's models on its device."""
 
-    def __init__(self, tier: DeviceTier, clock: Callable[[], float]) -> None:
+    def __init__(self, tier: DeviceTier, thread: Threads, clock: Callable[[], float], side_by_side: int) -> None:
+        """`thread` is the tier's: one thread does all work on the device, which a prediction shares with entries."""
         self._tier = tier
-        turns = Turns[Any](Sharing(parallel=SIDE_BY_SIDE, per_model=SIDE_BY_SIDE))
-        self._predictors = Predictors(Threads(SIDE_BY_SIDE, "device-predict"), turns, clock)
+        self._side_by_side = side_by_side
+        self._predictors = Predictors(thread, Turns[Any](Sharing()), clock)
 
     async def close(self) -> None:
-        self._predictors.close()
         await self._tier.close()
+        self._predictors.close()
 
     @property
     def lost(self) -> str:
@@ -57,7 +56,7 @@ class Placing:
         made = FORMS.get(format_name)
         if made is None:
             return f"models of the format {format_name} predict on the processor alone"
-        return made(path, conventions, self._tier.device)
+        return made(path, conventions, self._tier.device, self._side_by_side)
 
     def put_on(self, model: Any, form: DeviceForm) -> None:
         """Have a served model predict by its form. What it holds for predictions on the processor goes with its last

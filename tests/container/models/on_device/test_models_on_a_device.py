@@ -11,15 +11,18 @@ import xgboost
 from tests.container.helpers.contract_platform import Platform
 from tests.container.helpers.format_models import Trained, save_onnx
 from torpor_container.app import InstanceProcess
-from torpor_container.devices.simulated_device import SimulatedDevice
+from torpor_container.devices.simulated_device import SimulatedDevice, TakenBytes
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.settings import Settings
 
 MIB = 1024**2
 ROW = b"0.1,0.2,0.3,0.4"
 """One row of four columns."""
-MODEL_BYTES = 40 * MIB
-"""What a model takes on the device in these stories."""
+TAKEN = TakenBytes(context=200 * MIB, kernels=50 * MIB, workspace=20 * MIB, weights=lambda own_bytes: MIB, of_rows=0)
+"""By a model in these stories: 1 MiB of weights, and twice 20 MiB of workspace."""
+MODEL_BYTES = 41 * MIB
+KEPT_BYTES = 250 * MIB
+"""By CUDA and ONNX Runtime."""
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +42,7 @@ def booster() -> bytes:
 
 @pytest.fixture
 def device() -> SimulatedDevice:
-    """It has room for two models of 40 MiB beside the context of the process, and no third."""
-    return SimulatedDevice(400 * MIB, taken=lambda own_bytes: MODEL_BYTES)
+    return SimulatedDevice(taken=TAKEN)
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def on_device(tmp_path: Path, zygote: ZygoteClient, device: SimulatedDevice) -> 
         TORPOR_WARM_PARENT=str(zygote.path),
         TORPOR_TRIALS="false",
         TORPOR_DEVICE="cuda:0",
-        TORPOR_DEVICE_MEMORY_MIB="400",
+        TORPOR_DEVICE_MEMORY_MIB="340",  # for two models beside what the libraries keep, and no third
     )
 
 
@@ -109,9 +111,29 @@ def test_an_unload_gives_the_room_on_the_device_back(
 def test_memory_that_another_process_takes_meanwhile_is_no_fault_of_the_plan_but_507(
     platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
 ) -> None:
-    device.others_bytes = 80 * MIB
+    assert platform.load("a", unpacked(tmp_path, "a", onnx_file)).status == 200
+    device.others_bytes = device.total_bytes - device.own_bytes() - MODEL_BYTES // 2
+    refused = platform.load("b", unpacked(tmp_path, "b", onnx_file))
+    assert (refused.status, device.own_bytes(), device.held) == (507, KEPT_BYTES + MODEL_BYTES, 1)
+
+
+def test_a_device_that_is_full_before_the_first_model_is_507_too(
+    platform: Platform, tmp_path: Path, onnx_file: bytes, device: SimulatedDevice
+) -> None:
+    device.others_bytes = device.total_bytes - MIB
     refused = platform.load("a", unpacked(tmp_path, "a", onnx_file))
     assert (refused.status, device.own_bytes()) == (507, 0)
+
+
+def test_the_libraries_own_memory_is_told_apart_from_the_models(
+    platform: Platform, tmp_path: Path, onnx_file: bytes
+) -> None:
+    platform.load("a", unpacked(tmp_path, "a", onnx_file))
+    state = platform.get("/_torpor/state").json()
+    told = state["device"]
+    assert (told["kept_bytes"], told["own_bytes"]) == (KEPT_BYTES, KEPT_BYTES + MODEL_BYTES)
+    reasons = [one["reason"] for one in state["decisions"] if one["action"] == "entered"]
+    assert [reason.partition(";")[0] for reason in reasons] == [f"measured {MODEL_BYTES:,} bytes"]
 
 
 def test_a_prediction_that_finds_no_memory_is_507_and_the_next_one_answers(
@@ -156,7 +178,7 @@ def test_xgboost_that_falls_back_to_the_processor_is_refused(
     refused = platform.load("b", unpacked(tmp_path, "b", booster, "model.ubj"))
     assert refused.status == 500
     assert "would predict on the processor" in refused.json()["message"]
-    assert device.own_bytes() == 0
+    assert device.held == 0
 
 
 def test_a_model_of_xgboost_answers_single_rows_and_batches_alike(
