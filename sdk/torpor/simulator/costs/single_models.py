@@ -62,9 +62,9 @@ def on_endpoints(inputs: SimulationInputs, size: str, prices: Prices = PRICES, o
     """Simulate an always-on instance of this type for each model, whose vCPUs predict. A model that nobody calls costs
     as much as any other. Raises BadScenario."""
     tally = OutcomeTally(overhead_s)
-    called, duration_s = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
+    called, duration_s, moved_bytes = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
     models = len(called.union(inputs.profiles))
-    cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S))
+    cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S), moved_bytes)
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
 
@@ -103,8 +103,9 @@ def on_serverless(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[set[str], float]:
-    """Simulate one server for each model. Returns the models that were called, and the duration in virtual seconds."""
+def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[set[str], float, int]:
+    """Simulate one server for each model. Returns the models that were called, the duration in virtual seconds, and the
+    bytes that were moved."""
     kernel, done = Kernel(), list[SimulatedCall]()
     spread, servers_of = inputs.spread(), dict[str, _ModelServer]()
 
@@ -114,8 +115,8 @@ def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally)
             servers_of[model] = _ModelServer(kernel, servers, profile, spread.predict, done.append)
         servers_of[model].ask(SimulatedCall(model, kernel.now_s))
 
-    duration_s, _ = _play(inputs, kernel, arrive, done, tally)
-    return set(servers_of), duration_s
+    duration_s, moved_bytes = _play(inputs, kernel, arrive, done, tally)
+    return set(servers_of), duration_s, moved_bytes
 
 
 @dataclass(slots=True, eq=False)
