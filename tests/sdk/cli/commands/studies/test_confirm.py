@@ -23,7 +23,7 @@ def command(*arguments: object) -> Result:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a plan: bursts of calls of all models, and ten minutes between them, in which it sleeps."""
+    """A folder with a plan: bursts of calls of all models, and ten minutes of sleep between them."""
     made = tmp_path_factory.mktemp("confirm")
     calls = [(600 * nap + 0.1 * turn, CITIES[turn]) for nap in range(NAPS) for turn in range(BURST)]
     (made / "calls.csv").write_text("time_s,model\n" + "".join(f"{at_s},{city}\n" for at_s, city in calls))
@@ -35,6 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "plan", made / "calls.csv", "--profiles", made / "models.csv", *goal, *size, "--out", made / "plan.json"
     )
     assert done.exit_code == 0
+    plan = json.loads((made / "plan.json").read_text())
+    asleep = {"instances_min": 0, "instances_max": 1, "idle_s": 120.0}  # whatever is the cheapest
+    (made / "plan.json").write_text(json.dumps(plan | {"scenario": asleep}))
     return made
 
 

@@ -42,7 +42,8 @@ def test_the_answer_has_its_cost_and_the_call_that_deploys_it(run: Run) -> None:
     assert re.search(
         r"^1 x ml\.t2\.medium, LRU: \$38\.07 a month\. \d of 3 seeds meet the SLO, p99 ", done.stdout, re.MULTILINE
     )
-    assert "'ml.t2.medium'" in ast.unparse(ast.parse(code(done.stdout)))
+    assert ast.parse(code(done.stdout))
+    assert '"InstanceType": "ml.t2.medium"' in done.stdout
     assert re.search(r"^an endpoint per model, each 1 x ml\.t2\.medium +\$761\.44 +0\.00%", done.stdout, re.MULTILINE)
     assert re.search(r"^serverless, an endpoint per model +\$", done.stdout, re.MULTILINE)
     assert "\nseed 0 to 2 · US dollars at the prices of 2026-" in done.stdout
