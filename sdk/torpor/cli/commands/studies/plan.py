@@ -195,7 +195,11 @@ def candidates(found: "PlanResult", width: int) -> Table | str:
     rows = [
         {"tried": one.scenario.name, "a month": dollars(one.results[0].usd_per_month(found.prices))}
         | measured(found, found.goal.worst(one.results))
-        | {"": "the plan" if one is found.best else "meets it" if one.meets else "too slow"}
+        | {
+            "": marked(
+                "the plan" if one is found.best else "meets it" if one.meets else "too slow", one.scenario.on_aws
+            )
+        }
         for one in ended[:SHOWN]
     ]
     best = next((number for number, one in enumerate(ended[:SHOWN]) if one is found.best), None)
@@ -344,4 +348,9 @@ def others(found: "PlanResult", width: int) -> Table:
 
 def judged(one: "Apart", meets: bool) -> str:
     verdict = "answers later" if one.later else "meets it" if meets else "too slow"
-    return verdict if one.cost.sold_by_aws else f"{verdict}, not on AWS"
+    return marked(verdict, one.cost.sold_by_aws)
+
+
+def marked(verdict: str, on_aws: bool) -> str:
+    """The verdict on an option, and whether AWS lacks it."""
+    return verdict if on_aws else f"{verdict}, not on AWS"

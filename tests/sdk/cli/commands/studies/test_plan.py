@@ -166,6 +166,7 @@ def test_torpors_own_serverless_endpoint_is_offered_with_its_call_and_marked(run
     assert "serverless, one multi-model endpoint of 1,024 MB: " in done.stdout
     assert "AWS rejects ServerlessConfig for a multi-model endpoint" in done.stdout
     assert '"MemorySizeInMB": 1024' in done.stdout
+    assert re.search(r"sleeps after 5 min .* (the plan|meets it), not on AWS *$", done.stdout, re.M)
     assert re.search(r"^serverless, one multi-model endpoint of 1,024 MB .* meets it, not on AWS *$", done.stdout, re.M)
 
 
