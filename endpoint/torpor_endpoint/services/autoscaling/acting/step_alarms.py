@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torpor_account.aws.errors import AwsError
 from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_account.cloudwatch.alarms.observing import observed
-from torpor_account.cloudwatch.alarms.shapes import actions, rule
+from torpor_account.cloudwatch.alarms.shapes import actions, period_s, rule
 from torpor_account.core.alarms import AlarmRule, State, taken
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S
@@ -19,6 +19,15 @@ class Invoked:
 
     breach: Breach
     point_s: int
+    measured: bool  # there are such data points
+
+    def follows(self, last: "Invoked", period_s: float) -> bool:
+        """Whether it is for another data point than the last one. Periods of less than a minute end with each look, so
+        that one sample is in several of them; and once its points are too old, the alarm is about to leave its state.
+        """
+        if last.measured:
+            return self.measured and self.point_s >= last.point_s + period_s
+        return self.point_s != last.point_s
 
 
 @dataclass
@@ -30,16 +39,18 @@ class Invocations:
     """
 
     registry: MetricRegistry
-    _last: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
+    _last: dict[tuple[str, str], tuple[float, Invoked]] = field(default_factory=dict)
 
     def new(self, alarm: Alarm, arn: str, now_s: float) -> Breach | None:
         """The breach for which the alarm invokes the policy now; None if it does not, or has done so before."""
         if not alarm.actions_enabled or arn not in actions(alarm.request, alarm.standing.state):
             return None
-        invoked = _invoked(self.registry, alarm, now_s)
-        occasion = (alarm.standing.since_s, invoked.point_s)
-        last, self._last[alarm.name, arn] = self._last.get((alarm.name, arn)), occasion
-        return invoked.breach if occasion != last else None
+        invoked, since_s = _invoked(self.registry, alarm, now_s), alarm.standing.since_s
+        before_s, last = self._last.get((alarm.name, arn), (None, None))
+        if last is not None and before_s == since_s and not invoked.follows(last, period_s(alarm.request)):
+            return None
+        self._last[alarm.name, arn] = since_s, invoked
+        return invoked.breach
 
 
 def _invoked(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Invoked:
@@ -56,7 +67,7 @@ def _invoked(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Invoked:
     reported = [value for value in _reported(alarm) if judging.breached_by(value) == alarming]
     values = [value for _, value in known] or reported or [judging.threshold]
     point_s = known[-1][0] if known else int(now_s // MINUTE_S) * MINUTE_S
-    return Invoked(Breach(values, judging.threshold, _rises(judging) == alarming), point_s)
+    return Invoked(Breach(values, judging.threshold, _rises(judging) == alarming), point_s, bool(known))
 
 
 def _rises(judging: AlarmRule) -> bool:

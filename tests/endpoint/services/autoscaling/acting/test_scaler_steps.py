@@ -56,6 +56,14 @@ def test_a_breach_invokes_the_policy_once_however_long_its_alarm_lasts(scaled: F
     assert scaled.after(60) == 3
 
 
+def test_a_breach_that_has_become_too_old_for_its_alarm_invokes_the_policy_no_more(scaled: FakeVariantScaling) -> None:
+    scaled.register()
+    scaled.wake_by(scaled.step(Cooldown=10), Period=30, TreatMissingData="missing")
+    nobody_there(scaled.variant)
+    assert scaled.after(60) == 2
+    assert [scaled.after(10) for _ in range(20)] == [2] * 20
+
+
 def test_an_alarm_state_set_by_hand_invokes_the_policy_at_once(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step())
