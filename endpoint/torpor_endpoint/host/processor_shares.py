@@ -41,7 +41,7 @@ class ProcessorGroup:
             with suppress(OSError):
                 group.folder.mkdir()
                 for file, value in values.items():
-                    (group.folder / file).write_text(value)
+                    _write(group.folder / file, value)
                 return group
             group.remove()
         return None
@@ -52,6 +52,24 @@ class ProcessorGroup:
             self.folder.rmdir()
 
 
+def _write(file: Path, value: str) -> None:
+    """Write a file that the kernel made with its group. Where there is none, the folder is no control group: version 1
+    has them below an ordinary folder, in which anybody may make files that bound nothing. Raises OSError."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _remove_left(groups: Path) -> None:
+    """Remove the groups of endpoints that were killed. One that still has a process stays."""
+    for folder in (*groups.glob("torpor-*"), *(groups / "cpu").glob("torpor-*")):
+        pid = folder.name.split("-")[1]
+        if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+            ProcessorGroup(folder).remove()
+
+
 class ProcessorShares:
     """The processors of this machine, and which instances with bounded cores run on them."""
 
@@ -60,6 +78,7 @@ class ProcessorShares:
         self._groups = groups
         self._used: Counter[int] = Counter()
         self._given: dict[str, tuple[list[int], ProcessorGroup | None]] = {}
+        _remove_left(groups)
 
     def bounds(self, instance: str, cores: float) -> dict[str, str]:
         """The variables that confine this instance: to the processors with the fewest others, and to their time."""
