@@ -2,13 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from inspect import signature
 from typing import Any
 
 import pytest
 
 from tests.helpers.source_trees import ROOT, modules, nodes
-from torpor.cli.commands.studies.simulate import simulate
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES
 from torpor_container.running.runners import TOGETHER_MAX
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SETTINGS
@@ -23,8 +21,6 @@ ELSEWHERE = {
     # SageMaker's own numbers, whatever ours are.
     "sdk/torpor/conformance/limits.py: load_s = 360.0",
     "sdk/torpor/conformance/started_container.py: DEFAULT_PORT = 8080",
-    # Every command is imported as `torpor` starts, and the table takes 16 ms to import: the test below compares them.
-    "sdk/torpor/cli/commands/studies/simulate.py: policy = LRU",
 }
 
 
@@ -88,10 +84,6 @@ def test_a_default_stands_in_the_table_alone() -> None:
     paths = [path for path in modules().values() if path != TABLE]
     found = {f"{path.relative_to(ROOT)}: {one}" for path in paths for one in repeated(nodes(path))}
     assert found <= ELSEWHERE, sorted(found - ELSEWHERE)
-
-
-def test_the_command_line_has_the_default_of_the_table() -> None:
-    assert signature(simulate).parameters["policy"].default == DEFAULTS.policy
 
 
 @pytest.mark.parametrize(

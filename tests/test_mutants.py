@@ -6,6 +6,7 @@ from tests.mutants import CORES, ROOMS, ROOT, explained, files_of, module_name
 VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "resource_records"} | {
     "rights",
     "async_inference",
+    "variant_setup",
 }
 """Modules and folders of the cores that hold values and texts, and decide next to nothing."""
 
