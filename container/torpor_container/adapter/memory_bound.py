@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 
-from torpor_container.processes.memory import anonymous_bytes
+from torpor_container.processes.memory import anonymous_bytes, anonymous_part_bytes
 from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.processes.threads import on_thread
 
@@ -25,9 +25,16 @@ def memory_bound_bytes(environment: Mapping[str, str]) -> int | None:
 
 
 async def until_exceeded(most_bytes: int, processes: Callable[[], Collection[int]], look_s: float = LOOK_S) -> None:
-    """Returns once these processes hold more anonymous memory than that."""
+    """Returns once these processes hold more anonymous memory than that. Pages that they share, as forked workers do,
+    count once: to find that takes long, so first a quick look counts them for each."""
+
+    def used() -> int:
+        pids = processes()
+        most = sum(map(anonymous_bytes, pids))
+        return most if most <= most_bytes else sum(map(anonymous_part_bytes, pids))
+
     while True:
-        used_bytes = await on_thread(lambda: sum(map(anonymous_bytes, processes())))
+        used_bytes = await on_thread(used)
         if used_bytes > most_bytes:
             text = "the container holds %d MiB of memory, and its copy may have %d: it is ended"
             log.error(text, used_bytes // MIB, most_bytes // MIB)
