@@ -263,7 +263,7 @@ class InstanceProcess:
         if settings.multi_model:
             return ForeignLoader(server, theirs(self._environment), clock)
         adapters = AdapterFolders(self._make_disk_tier, clock)
-        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, adapters.fetch)
+        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, adapters)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
@@ -319,14 +319,15 @@ class InstanceProcess:
 
     def _make_models_tier(self) -> DiskTier:
         source, many = self._settings.model_source, self._settings.multi_model
-        return self._make_disk_tier(Prefix.parse(source if many else source[: source.rfind("/") + 1]), "models")
+        prefix = Prefix.parse(source if many else source[: source.rfind("/") + 1])
+        return self._make_disk_tier(prefix, "models", packed=self._settings.compression != "none")
 
-    def _make_disk_tier(self, prefix: Prefix, folder: str) -> DiskTier:
+    def _make_disk_tier(self, prefix: Prefix, folder: str, *, packed: bool = True) -> DiskTier:
         settings = self._settings
         disk = UnpackedArtifacts(Path(settings.base_dir) / folder, settings.disk_bytes, prefix.bucket)
         residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._digested(self._make_store(prefix), prefix)
-        loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
+        loose = None if packed else LooseFiles(store, prefix.bucket, self._limits)
         return DiskTier(
             prefix,
             store,

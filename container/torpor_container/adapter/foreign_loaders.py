@@ -10,7 +10,7 @@ from pathlib import Path
 from torpor_container.adapter.contract_client import ContractClient
 from torpor_container.adapter.foreign_models import FORMAT, ForeignModel, ForeignSingle
 from torpor_container.adapter.foreign_server import ForeignServer
-from torpor_container.adapter.model_adapters import Fetch, ModelAdapters
+from torpor_container.adapter.model_adapters import Folders, ModelAdapters
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
 from torpor_container.measuring.cpu_time import CpuTime
@@ -145,12 +145,12 @@ class ForeignSingleLoader(ContainerLoader):
         environment: dict[str, str],
         base_dir: Path,
         clock: Callable[[], float],
-        fetch: Fetch,
+        folders: Folders,
     ) -> None:
-        """`fetch` brings the artifact of an adapter to the disk."""
+        """`folders` brings the artifacts of adapters to the disk."""
         super().__init__(server, environment, clock)
         self._base_dir = base_dir
-        self._adapters = ModelAdapters(lambda: server.upstream, fetch, server.seen)
+        self._adapters = ModelAdapters(lambda: server.upstream, folders, server.seen)
 
     async def start(self) -> None:
         """Nothing to do: the container starts with its model."""

@@ -429,6 +429,55 @@ def test_an_adapter_is_fetched_and_registered_once_before_the_first_request_that
         assert asked().status == 200
 
 
+def asked(adapted: AdaptedContainer, platform: Platform, adapter: str, artifact: str) -> Answer:
+    named = {wire.ADAPTER: adapter, wire.ADAPTER_URL: f"file://{adapted.models}/{artifact}"}
+    return platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv", **named})
+
+
+def test_the_adapters_of_an_uncompressed_model_are_archives_all_the_same(adapted: AdaptedContainer) -> None:
+    adapted.put("one.tar.gz")
+    (adapted.models / "weights").write_text("the model's")
+    source = f"file://{adapted.models}/weights"
+    with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL="false", TORPOR_MODEL_COMPRESSION="none") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        assert asked(adapted, platform, "lora", "one.tar.gz").json()["adapter"] == "one.tar.gz"
+
+
+def test_adapters_that_fill_the_disk_leave_no_request_waiting_and_an_older_artifact_makes_room(
+    adapted: AdaptedContainer,
+) -> None:
+    adapted.put("model.tar.gz")
+    for name in ("one", "two", "three"):
+        (adapted.folder / "weights").write_text(name + os.urandom(150_000).hex())
+        with tarfile.open(adapted.models / name, "w:gz") as archive:
+            archive.add(adapted.folder / "weights", "weights")
+    source = f"file://{adapted.models}/model.tar.gz"
+    with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL="false", TORPOR_DISK_MIB="1") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        for name in ("one", "two", "three"):  # each in place of the one before
+            assert asked(adapted, platform, "lora", name).json()["adapter"].startswith(name)
+        assert asked(adapted, platform, "other", "one").status == 200
+        assert asked(adapted, platform, "third", "two").status == 507
+        assert asked(adapted, platform, "lora", "three").status == 200
+
+
+def test_an_adapter_that_the_container_has_dropped_or_failed_to_take_is_registered_again(
+    adapted: AdaptedContainer,
+) -> None:
+    for name in ("model.tar.gz", "one.tar.gz", "two.tar.gz"):
+        adapted.put(name)
+    adapted.put("bad.tar.gz", file="other")
+    with adapted.instance(
+        "forgetful", source=f"file://{adapted.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false"
+    ) as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        assert asked(adapted, platform, "lora", "one.tar.gz").status == 200
+        assert asked(adapted, platform, "lora", "two.tar.gz").json()["adapter"] == "two.tar.gz"
+        assert asked(adapted, platform, "lora", "bad.tar.gz").status == 500
+        told = asked(adapted, platform, "lora", "one.tar.gz").json()
+        assert (told["adapter"], told["calls"]) == ("one.tar.gz", ["adapt lora", *["forget lora", "adapt lora"] * 3])
+
+
 def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: AdaptedContainer) -> None:
     adapted.put("model.tar.gz")
     source = f"file://{adapted.models}/model.tar.gz"

@@ -140,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         if self.path.startswith("/adapters/"):
             self.container.calls.append(f"forget {unquote(self.path.removeprefix('/adapters/'))}")
-            self.answer(200, {})
+            self.answer(404 if "forgetful" in self.container.manners else 200, {})
             return
         name = unquote(self.path.removeprefix("/models/"))
         self.noted("unload", name)
