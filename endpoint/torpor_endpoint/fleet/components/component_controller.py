@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -164,7 +165,7 @@ class ComponentController:
             await self._record(adapter, event, NO_BASE.format(base=base, component=adapter.name))
             return
         self._adapters.put(adapter)
-        deployment.adapt(base, self._adapters)
+        deployment.adapt()
         await self._record(adapter, ComponentEvent.READY)
 
     async def _deploy(self, component: ComponentRecord) -> None:
@@ -202,7 +203,7 @@ class ComponentController:
         self._adapters.drop(component)
         deployment = self._deployment(component.endpoint_name)
         if deployment is not None and component.base_name is not None:
-            deployment.adapt(component.base_name, self._adapters)
+            deployment.adapt()
         elif deployment is not None:
             for generation in GENERATIONS:
                 await deployment.drop(copies_name(component.name, generation), "its inference component is deleted")
@@ -248,6 +249,9 @@ class ComponentController:
             deployment, variant = self._wanted(other, component.pending_specifications, component.desired_copies)
             deployment.start(variant)
         except ComponentFailed as failure:
+            with suppress(ComponentFailed):  # all copies are of the old one then, if that can be served
+                deployment, variant = self._wanted(component, component.specifications, component.copies)
+                await deployment.alone(variant, copies_name(component.name, 1 - component.generation))
             await self._record(component, ComponentEvent.ROLLED_BACK, str(failure))
             return
         if by_batches:
@@ -260,8 +264,8 @@ class ComponentController:
         ComponentFailed."""
         deployment, blue, green = self._generations(component)
         target = rollout.targets().get(component.name, FleetTarget(component.copies, 0, NOTHING))
-        for variant, size in ((blue, target.blue), (green, target.green)):
-            deployment.start(replace(variant, instance_count=size))
+        for variant in (blue, green):  # no slot number is given out before both have theirs back
+            deployment.start(replace(variant, instance_count=0))
         deployment.two_generations(blue, green, target.blue, target.green, target.share.fraction)
         moved = rollout.resumed(self._epoch())
         text = "inference component %s: its update %s after a restart, at batch %d (%s)"
@@ -287,10 +291,9 @@ class ComponentController:
         if specification.resources is None:
             raise ComponentFailed(ADAPTER.format(component=component.name))
         wakes = not self._strict
-        variant = copies_variant(
+        return deployment, copies_variant(
             component, specification, pool.variant, count, wakes=wakes, generation=component.generation
         )
-        return deployment, self._adapters.served_by(component.name, variant)
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
         """The components of an endpoint in service; None if it is not."""
@@ -301,6 +304,6 @@ class ComponentController:
         present = self._deployments.get(endpoint)
         if present is None or present.live is not live:
             resized = partial(self._resized, endpoint)
-            present = ComponentDeployment(live, self._factory, resized, strict=self._strict)
+            present = ComponentDeployment(live, self._factory, resized, strict=self._strict, adapters=self._adapters)
             self._deployments[endpoint] = present
         return present

@@ -44,7 +44,8 @@ class NoRoomForCopies(ComponentFailed):
 
 class ComponentDeployment:
     """The components of one endpoint. `resized` is called with a variant and the new number of its instances. `strict`:
-    copies may have of an instance what they have on AWS."""
+    copies may have of an instance what they have on AWS. `adapters` are those of all components: copies that serve have
+    the present ones, whichever there were when their variant was made."""
 
     def __init__(
         self,
@@ -53,8 +54,10 @@ class ComponentDeployment:
         resized: Callable[[str, int], None] = lambda variant, size: None,
         *,
         strict: bool = False,
+        adapters: ServedAdapters | None = None,
     ) -> None:
         self.live = live
+        self._adapters = adapters or ServedAdapters()
         self._factory = factory
         self._resized = resized
         self._strict = strict
@@ -157,10 +160,14 @@ class ComponentDeployment:
             slot = Slot(self.live.name, variant.name, number)
             self._begin(self._factory.terminate(variant, slot, grace_s), variant)
 
-    def adapt(self, component: str, adapters: ServedAdapters) -> None:
-        """Have the copies of this component serve its adapters from now on."""
-        for pool in self.live.generations.get(component, ()):
-            pool.become(adapters.served_by(component, pool.variant))
+    async def alone(self, variant: Variant, other: str) -> None:
+        """As `one_generation`, after a restart: the host may run copies of the other one that no pool has. Raises
+        ComponentFailed."""
+        self.end_left(replace(variant, name=other))
+        await self.one_generation(variant, other)
+
+    def adapt(self) -> None:
+        """Have the copies serve the present adapters from now on."""
         self._serve(dict(self.live.pools))
 
     async def ready(self, variant: str, size: int) -> None:
@@ -180,9 +187,9 @@ class ComponentDeployment:
         `now_s` is of a clock that only goes forward."""
         for places in self.places:
             for move in places.look(now_s):
-                pool = self.live.components.get(move.copy.component)
-                if isinstance(pool, ComponentPool):
-                    self._begin(pool.move(move.copy.number, move.to), pool.variant)
+                for pool in self.live.generations.get(move.copy.component, ()):
+                    if isinstance(pool, ComponentPool) and move.copy.number in pool.numbers:
+                        self._begin(pool.move(move.copy.number, move.to), pool.variant)
 
     def behind(self) -> list[str]:
         """The components whose copies have of their instances' variant what it had before an update of the endpoint,
@@ -227,6 +234,11 @@ class ComponentDeployment:
 
     def _serve(self, pools: dict[str, InstancePool]) -> None:
         self._factory.updating()
+        for pool in pools.values():
+            if (copies := pool.variant.copies) is not None:
+                adapted = self._adapters.served_by(copies.component, pool.variant)
+                if adapted is not pool.variant:
+                    pool.become(adapted)
         self.live.serve(pools, self.live.shift)
         self._factory.changed()
 

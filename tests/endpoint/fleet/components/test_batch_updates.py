@@ -342,3 +342,53 @@ def test_an_update_of_the_endpoint_meanwhile_leaves_no_copy_behind() -> None:
         assert len(shop.host.living) == 4
 
     told(story)
+
+
+async def leave_half(host: FakeHost) -> None:
+    """Has the host run two old copies and two new ones, of an earlier process."""
+    for slot in (Slot("shop", ("component.one", "component.one.2")[number > 1], number) for number in range(4)):
+        await host.launch(LaunchSpec(slot))
+        host.left.add(slot)
+
+
+def test_after_a_restart_old_and_new_copies_have_numbers_of_their_own() -> None:
+    async def whole() -> None:
+        with stored() as store, FakeHost() as host:
+            await leave_half(host)
+            shop = Shop(host, store)
+            restoring = Rollout(HALVES, RolloutPhase.RESTORING, (FleetSizes("one", 4, 4),), step=1, active=1, back=1)
+            restoring = replace(restoring, since_s=shop.epoch(), started_s=shop.epoch())
+            updating = replace(ONE, status=ComponentStatus.UPDATING, pending_specifications=(NEW,), rollout=restoring)
+            store.replace_component(updating, expected_status=ONE.status)
+            await shop.start()
+            live = shop.roster.get("shop")
+            assert live is not None
+            old, new = (list(pool.numbers) for pool in live.generations["one"])
+            assert (len(old), new) == (4, [2, 3])
+            assert not {*old} & {*new}
+            await shop.settled()
+            assert shop.ready == {"component.one": 4}
+            await shop.stop()
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(whole())
+
+
+def test_a_restart_without_the_new_image_leaves_all_old_copies_and_none_of_the_new() -> None:
+    async def whole() -> None:
+        with stored() as store, FakeHost() as host:
+            await leave_half(host)
+            shop = Shop(host, store)
+            baking = Rollout(HALVES, RolloutPhase.BAKING, (FleetSizes("one", 4, 4),), step=2, active=1)
+            updating = replace(ONE, status=ComponentStatus.UPDATING, pending_specifications=(STRANGE,), rollout=baking)
+            store.replace_component(updating, expected_status=ONE.status)
+            await shop.start()
+            await shop.settled()
+            await shop.passes(60)
+            assert (shop.record.specifications, shop.ready) == ((OLD,), {"component.one": 4})
+            assert "a-strange-image" in (shop.record.failure_reason or "")
+            assert len(host.living) == 4
+            await shop.stop()
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as runner:
+        runner.run(whole())

@@ -232,6 +232,28 @@ def test_the_copies_of_a_base_serve_its_adapters_until_these_are_deleted(status:
     told(ONE, story, others=(lora,))
 
 
+def test_an_adapter_that_comes_while_its_base_is_updated_is_served_after_that() -> None:
+    lora = replace(ONE, name="lora", arn="arn-lora", status=ComponentStatus.CREATING, specifications=(LORA,), copies=0)
+
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.ready == 2)
+        live = shop.roster.get("shop")
+        assert live is not None
+        shop.host.launches_to_fail = 1_000_000
+        changed = replace(SPECIFICATION, containers=(Container("torpor", environment={"A": "1"}),))
+        shop.change(status=ComponentStatus.UPDATING, pending_specifications=(changed,), pending_copies=1)
+        await reached(lambda: len(shop.host.tries_s) > 2)
+        shop.store.add_component(lora)
+        shop.components.changed("lora")
+        await reached(lambda: live.adapters == {"lora": "one"})
+        shop.host.launches_to_fail = 0
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        assert live.components["one"].variant.containers == changed.containers
+        assert live.adapters == {"lora": "one"}
+
+    told(ONE, story)
+
+
 def test_an_endpoint_that_is_deleted_ends_all_copies_also_those_that_are_to_serve() -> None:
     async def story(shop: Shop) -> None:
         await reached(lambda: shop.ready == 2)
