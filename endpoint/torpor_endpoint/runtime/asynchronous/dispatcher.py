@@ -198,8 +198,7 @@ class AsyncDispatcher:
     # -- inside ----------------------------------------------------------------------------------------------------
     async def _give_up(self, keys: Collection[Key]) -> None:
         """Send nothing more of these lines, and end their requests."""
-        for key in keys:
-            gone = self._lines.pop(key)
+        for gone in [self._lines.pop(key) for key in keys]:  # at once: another call may give up the same ones
             await gone.stop()
             self._given_up.add(sorted([*gone.line.running, *(one.number for one in gone.line)]))
 

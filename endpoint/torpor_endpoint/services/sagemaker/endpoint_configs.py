@@ -69,6 +69,8 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
     for pool in [pool for production in productions for pool in production.get("InstancePools", ())]:
         if "ModelNameOverride" in pool:  # also of a pool that has no instances now
             found_model(control, call, pool["ModelNameOverride"])
+    for production in productions:  # also one that no instance serves now
+        found_model(control, call, production["ModelName"])
     models = [found_model(control, call, model_of(production)) for production in productions]
     shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
     variants = tuple(map(shapes.variant, productions, models, shadow))

@@ -277,6 +277,9 @@ def test_of_several_instance_pools_the_one_of_the_highest_priority_has_all_insta
     ]
     shown = control_plane("DescribeEndpointConfig", EndpointConfigName="pools")["ProductionVariants"][0]
     assert shown["InstancePools"] == pools
+    unknown = {**variant, "ModelName": "gone"}
+    refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="gone", ProductionVariants=[unknown])
+    assert 'Could not find model "' in refused[2]
     pools[0]["ModelNameOverride"] = "gone"
     refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="gone", ProductionVariants=[variant])
     assert 'Could not find model "' in refused[2]

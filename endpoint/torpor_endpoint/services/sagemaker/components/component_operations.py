@@ -103,6 +103,9 @@ def update_inference_component(control: Control, call: Call) -> dict[str, Any]:
         rollout=None if deployment is None else component_rollout(deployment),
     )
     _check_same_base(updated)
+    if _adapters(control, component):
+        named = f'Specification: the inference component "{component.name}", which is the base of adapters,'
+        _check_takes_adapters(control, named, updated.pending_specifications or ())
     return _moved(control, component, updated, ComponentEvent.UPDATE)
 
 
@@ -115,8 +118,7 @@ def update_inference_component_runtime_config(control: Control, call: Call) -> d
 def delete_inference_component(control: Control, call: Call) -> dict[str, Any]:
     component = found_component(control, call)
     _check_changeable(component, ComponentEvent.DELETE)
-    adapters = [one.name for one in control.store.components() if one.base_name == component.name]
-    if adapters:
+    if adapters := _adapters(control, component):
         named = ", ".join(f'"{adapter}"' for adapter in adapters)
         raise component_errors.HAS_ADAPTERS(arn=component.arn, adapters=named)
     _moved(control, component, component, ComponentEvent.DELETE)
@@ -195,14 +197,24 @@ def _check_base(control: Control, component: ComponentRecord, variant: Variant) 
         raise component_errors.NO_BASE(f"{named} is an adapter itself.")
     if not may_component(base.status, ComponentEvent.RESCALE) and base.status is not ComponentStatus.UPDATING:
         raise component_errors.NO_BASE(f"{named} is {base.status.value}. It must be InService.")
-    for containers in (one.containers for one in base.specifications):
+    _check_takes_adapters(control, named, (*base.specifications, *(base.pending_specifications or ())))
+    if variant.asynchronous is not None:
+        raise component_errors.NO_ADAPTERS(named=named, why=ASYNCHRONOUS)
+
+
+def _check_takes_adapters(control: Control, named: str, specifications: tuple[ComponentSpecification, ...]) -> None:
+    """Raises ValidationException where the containers of a base, `named` in the text, can have no adapter."""
+    for containers in (one.containers for one in specifications):
         found = control.images.find(containers[0].image) if len(containers) == 1 else None
         if found is not None and found.command is None:
             raise component_errors.NO_ADAPTERS(named=named, why=OWN)
         if found is None or containers[0].multi_model:
             raise component_errors.NO_ADAPTERS(named=named, why=MANY)
-    if variant.asynchronous is not None:
-        raise component_errors.NO_ADAPTERS(named=named, why=ASYNCHRONOUS)
+
+
+def _adapters(control: Control, base: ComponentRecord) -> list[str]:
+    """The names of its adapters."""
+    return [one.name for one in control.store.components() if one.base_name == base.name]
 
 
 def _check_same_base(updated: ComponentRecord) -> None:

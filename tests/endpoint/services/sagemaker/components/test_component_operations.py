@@ -335,6 +335,8 @@ def test_an_adapter_of_a_foreign_container_is_taken_and_one_of_many_models_is_re
     record = plane.store.component("lora")
     assert record is not None
     assert record.specifications[0].adapter_url == "s3://bucket/adapter.tar.gz"
+    for unable in (specification(), specification(Container={"Image": "a-strange-image"})):
+        assert '"ic", which is the base of adapters,' in plane.refused("UpdateInferenceComponent", Specification=unable)
     plane("CreateModel", ModelName="many", PrimaryContainer={**MULTI_MODEL, "Image": "my-server"})
     many = {"ModelName": "many", "ComputeResourceRequirements": COMPUTE}
     plane.component("many", Specification=many)
