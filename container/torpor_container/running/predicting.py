@@ -139,7 +139,11 @@ class Predictors:
     def _begin(self, turn: Turn[AnyRequest], now_s: float) -> None:
         first = turn.requests[0]
         if isinstance(first, AwaitedTurn):
-            first.answer.set_result(HeldTurn(turn.charged_s, now_s))
+            held = HeldTurn(turn.charged_s, now_s)
+            if first.answer.done():  # its caller has just left, and is about to leave the queue
+                self._turns.worker_ended(turn.queue, held.charged_s, held.began_s, now_s, None)
+            else:
+                first.answer.set_result(held)
         else:
             self._begin_on_thread(cast(Turn[QueuedRequest], turn), now_s)  # all requests of a queue are of one kind
 

@@ -237,6 +237,31 @@ def test_a_script_s_call_that_is_cancelled_as_its_turn_comes_gives_the_turn_back
     run(story())
 
 
+def test_a_script_s_call_that_is_cancelled_as_the_turn_before_it_ends_takes_no_turn() -> None:
+    async def story() -> None:
+        predictors = made(Sharing())
+        queue, go = ModelQueue(workers=1), asyncio.Event()
+
+        async def asked(told: asyncio.Event) -> str:
+            async with predictors.turn(queue):
+                await told.wait()
+            return "answered"
+
+        first, second = asyncio.create_task(asked(go)), asyncio.create_task(asked(go))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        go.set()
+        second.cancel()  # in the same turn of the event loop: it leaves its queue after the first gives its turn back
+        assert await first == "answered"
+        await asyncio.gather(second, return_exceptions=True)
+        assert queue.running == 0
+        async with asyncio.timeout(60.0):
+            assert await asked(go) == "answered"
+        predictors.close()
+
+    run(story())
+
+
 def test_scripts_that_still_wait_at_the_close_are_cancelled() -> None:
     async def story() -> None:
         predictors = made(Sharing())
