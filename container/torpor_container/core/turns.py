@@ -95,7 +95,7 @@ class Turns(Generic[Request]):
         """
         if self.waiting or self._busy >= self._parallel or self._is_full(queue) or queue.last_size > 1:
             return None
-        if not queue.running and queue.used_s < self._virtual_s:
+        if queue.used_s < self._virtual_s and not _counts(queue, now_s):
             queue.used_s = self._virtual_s
         return self._charge(queue, now_s)
 
@@ -104,7 +104,7 @@ class Turns(Generic[Request]):
         waiting = self.waiting.get(queue)
         if waiting is None:
             waiting = self.waiting[queue] = deque()
-            if not queue.running:
+            if not _counts(queue, now_s):
                 queue.used_s = max(queue.used_s, self._virtual_s)
         waiting.append((now_s, request))
 
@@ -144,14 +144,14 @@ class Turns(Generic[Request]):
         self, queue: ModelQueue, charged_s: float, began_s: float, now_s: float, part: float | None
     ) -> None:
         """The same for a turn of a model with workers of its own, which began then. `part`: the part of its time that
-        it kept a processor busy; None if that is not known."""
+        it kept a processor busy; None if that is not known. It is charged for no longer than it counts."""
         if began_s in queue.began_s:
             self._count_no_more(queue, began_s)
         if part is not None:
             counted = queue.busy
             queue.worked(part)
             self._busy += (queue.busy - counted) * len(queue.began_s)
-        self._settle(queue, charged_s, (now_s - began_s) * queue.busy)
+        self._settle(queue, charged_s, min(now_s - began_s, SLICE_S) * queue.busy)
 
     def _settle(self, queue: ModelQueue, charged_s: float, took_s: float) -> None:
         queue.running -= 1
@@ -205,3 +205,10 @@ class Turns(Generic[Request]):
         queue.running += 1
         queue.used_s += charged_s
         return charged_s
+
+
+def _counts(queue: ModelQueue, now_s: float) -> bool:
+    """Whether the model has a turn that counts: one that has none saves up no time."""
+    if not queue.workers:
+        return queue.running > 0
+    return any(began_s + SLICE_S > now_s for began_s in queue.began_s)

@@ -325,3 +325,51 @@ def test_a_call_behind_its_own_model_s_one_worker_is_not_due_before_that_is_free
     turns.begin(slow, 0.0)
     turns.wait(slow, "behind", 0.0)
     assert (turns.due_s(), turns.next(100.0)) == (inf, None)
+
+
+def _natives_before(turns: Turns[str], script: ModelQueue, native: ModelQueue, now_s: float) -> int:
+    """How many turns of the native model begin before the script's next one: both are always waited for."""
+    begun = 0
+    while (turn := turns.next(now_s)) is not None and turn.queue is native:
+        begun += 1
+        turns.wait(native, "native", now_s)
+        now_s += 0.125
+        turns.ended(native, turn.charged_s, 0.125)
+    assert turn is not None and turn.queue is script
+    return begun
+
+
+@pytest.mark.parametrize("took_s", [0.5, 60.0, 3600.0])
+def test_a_script_owes_a_slice_at_most_for_a_turn_that_took_long(took_s: float) -> None:
+    turns, script, native = Turns[str](Sharing()), ModelQueue(workers=1), ModelQueue()
+    charged_s = turns.begin(script, 0.0)
+    assert charged_s is not None
+    turns.worker_ended(script, charged_s, 0.0, took_s, None)
+    for queue in (native, native, script):
+        turns.wait(queue, "request", took_s)
+    assert _natives_before(turns, script, native, took_s) <= SLICE_S / 0.125 + 1
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_script_with_a_turn_that_counts_no_more_saves_up_no_time(parallel: int) -> None:
+    turns, script, native = Turns[str](Sharing(parallel, 1)), ModelQueue(workers=2), ModelQueue()
+    assert turns.begin(script, 0.0) is not None  # a stream that does not end
+    now_s = SLICE_S
+    for _ in range(1000):
+        charged_s = turns.begin(native, now_s)
+        if charged_s is None:
+            turns.wait(native, "native", now_s)
+            turn = turns.next(now_s)
+            assert turn is not None
+            charged_s = turn.charged_s
+        now_s += 0.125
+        turns.ended(native, charged_s, 0.125)
+    for _ in range(100):
+        turns.wait(script, "script", now_s)
+    turns.wait(native, "native", now_s)
+    before = 0
+    while (turn := turns.next(now_s)) is not None and turn.queue is script:
+        before += 1
+        now_s += 0.125
+        turns.worker_ended(script, turn.charged_s, now_s - 0.125, now_s, 1.0)
+    assert turn is not None and before <= 2
