@@ -274,7 +274,7 @@ class Scripted:
         self._queue = ModelQueue(workers=len(processes))
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        """The timeout begins with the request's turn: the script is not at fault for the wait before it."""
+        """The timeout begins once a worker is free for it: the script is not at fault for the wait before it."""
         laps = timing.laps()
         try:
             async with asyncio.timeout(timeout_s) as patience, self._turn(invocation) as (number, turn):
@@ -321,13 +321,14 @@ class Scripted:
 
     @asynccontextmanager
     async def _turn(self, invocation: Invocation) -> AsyncIterator[tuple[int, HeldTurn]]:
-        """The number of the worker that answers the request, once it is the request's turn."""
-        async with self._predictors.turn(self._queue) as turn:
-            number = self._workers.take(invocation)
-            try:
-                yield number, turn
-            finally:
-                self._workers.give_back(number)
+        """The number of the worker that answers the request, once it is the request's turn and the worker is free."""
+        workers = self._workers
+        async with (
+            workers.line(invocation),
+            self._predictors.turn(self._queue) as turn,
+            workers.taken(invocation) as number,
+        ):
+            yield number, turn
 
     def _answered(self, number: int, turn: HeldTurn, reply: Reply) -> None:
         turn.effort = reply.effort

@@ -1,6 +1,8 @@
 """The worker processes of one script: which of them answers a request."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Final
 
 from cachetools import LRUCache
@@ -21,19 +23,28 @@ class ScriptWorkers:
     def __init__(self, processes: Sequence[ScriptProcess]) -> None:
         self.processes = processes
         self._requests = [0] * len(processes)  # that each has now
+        self._answering = [asyncio.Lock() for _ in processes]
+        self._in_line = [asyncio.Lock() for _ in processes]
         self._sessions: LRUCache[bytes, int] = LRUCache(SESSIONS_MAX)  # the worker's number, by the session's id
 
-    def take(self, invocation: Invocation) -> int:
-        """The number of the worker that gets the request."""
+    def line(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
+        """Where a request of a session waits for those before it that only its worker can answer. One that waits there
+        needs no turn: another worker may answer others meanwhile."""
+        number = self._holder(invocation)
+        return nullcontext() if number is None else self._in_line[number]
+
+    @asynccontextmanager
+    async def taken(self, invocation: Invocation) -> AsyncIterator[int]:
+        """The number of the worker that gets the request, once that has answered what it had before."""
         number = self._holder(invocation)
         if number is None:
             number = min(range(len(self.processes)), key=self._requests.__getitem__)
         self._requests[number] += 1
-        return number
-
-    def give_back(self, number: int) -> None:
-        """The worker has answered one of its requests, or failed."""
-        self._requests[number] -= 1
+        try:
+            async with self._answering[number]:
+                yield number
+        finally:
+            self._requests[number] -= 1
 
     def answered(self, number: int, reply: Reply) -> None:
         """Note the sessions that an answer has begun or ended."""
