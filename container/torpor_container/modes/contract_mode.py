@@ -15,7 +15,7 @@ from torpor_container.models.tier import Tier
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.retry import retry_until_called
-from torpor_container.running.runners import Runner
+from torpor_container.running.runners import Runner, Scripted
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 
@@ -134,9 +134,12 @@ class ContractMode:
 
     async def _live_runner(self, name: str, timing: Timing) -> Runner:
         """The model's runner. Starts a script again whose process has ended: the platform does not know of that."""
-        if self._loaded[name][1].alive:
-            return self._loaded[name][1]
+        runner = self._loaded[name][1]
+        if runner.alive:
+            return runner
         with timing.step(WaitStep.LOAD):
+            if isinstance(runner, Scripted):
+                await runner.retire(self._timeout_s)
             async with self._reviving:
                 url, runner = self._loaded[name]
                 if not runner.alive:

@@ -163,6 +163,8 @@ class Single:
     async def _load(self, instead_of: Runner | None = None) -> None:
         try:
             if instead_of is not None:
+                if isinstance(instead_of, Scripted):
+                    await instead_of.retire(self._timeout_s)
                 await self._loader.unload(instead_of)
             placed, loaded = await self._loaded_when_quiet()
         except ContainerError as error:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Protocol
 
 from torpor_container.core.prediction_pace import LONG_S, PredictionPace
@@ -310,6 +310,13 @@ class Scripted:
 
     async def close(self) -> None:
         await self._closed()
+
+    async def retire(self, within_s: float) -> None:
+        """Once one worker has ended: wait until the others have answered what they have, for so long at most. Other
+        requests raise NotCalled from now on."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._workers.retire()
 
     @property
     def alive(self) -> bool:

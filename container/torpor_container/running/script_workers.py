@@ -7,12 +7,14 @@ from typing import Final
 
 from cachetools import LRUCache
 
+from torpor_container.errors import NotCalled
 from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CLOSED_SESSION_ID, NEW_SESSION_ID, SESSION_ID
 
 SESSIONS_MAX: Final = 16_384
 """Of more sessions, those that were used longest ago are forgotten, as the endpoint forgets them."""
+RETIRED: Final = "another of its workers ended, and all are started again"
 SESSION, BEGAN, ENDED = (name.lower().encode() for name in (SESSION_ID, NEW_SESSION_ID, CLOSED_SESSION_ID))
 
 
@@ -25,6 +27,7 @@ class ScriptWorkers:
         self._requests = [0] * len(processes)  # that each has now
         self._answering = [asyncio.Lock() for _ in processes]
         self._in_line = [asyncio.Lock() for _ in processes]
+        self._retired = False
         self._sessions: LRUCache[bytes, int] = LRUCache(SESSIONS_MAX)  # the worker's number, by the session's id
 
     def line(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
@@ -35,16 +38,27 @@ class ScriptWorkers:
 
     @asynccontextmanager
     async def taken(self, invocation: Invocation) -> AsyncIterator[int]:
-        """The number of the worker that gets the request, once that has answered what it had before."""
+        """The number of the worker that gets the request, once that has answered what it had before. Raises NotCalled
+        once the workers are retired."""
         number = self._holder(invocation)
         if number is None:
             number = min(range(len(self.processes)), key=self._requests.__getitem__)
         self._requests[number] += 1
         try:
             async with self._answering[number]:
+                if self._retired:
+                    raise NotCalled(None, RETIRED)
                 yield number
         finally:
             self._requests[number] -= 1
+
+    async def retire(self) -> None:
+        """Give no worker another request. Returns once those that live have answered what they have."""
+        self._retired = True
+        for process, answering in zip(self.processes, self._answering, strict=True):
+            if process.alive:
+                async with answering:
+                    pass
 
     def answered(self, number: int, reply: Reply) -> None:
         """Note the sessions that an answer has begun or ended."""

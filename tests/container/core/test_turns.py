@@ -335,7 +335,8 @@ def _natives_before(turns: Turns[str], script: ModelQueue, native: ModelQueue, n
         turns.wait(native, "native", now_s)
         now_s += 0.125
         turns.ended(native, turn.charged_s, 0.125)
-    assert turn is not None and turn.queue is script
+    assert turn is not None
+    assert turn.queue is script
     return begun
 
 
@@ -372,4 +373,5 @@ def test_a_script_with_a_turn_that_counts_no_more_saves_up_no_time(parallel: int
         before += 1
         now_s += 0.125
         turns.worker_ended(script, turn.charged_s, now_s - 0.125, now_s, 1.0)
-    assert turn is not None and before <= 2
+    assert turn is not None
+    assert before <= 2

@@ -34,9 +34,9 @@ MODES: Mapping[str, dict[str, str]] = {
 }
 
 
-def placed(folder: Path) -> None:
+def placed(folder: Path, source: str = ENDS) -> None:
     """The model where each of the modes looks for it."""
-    script = write_script(folder / "model", ENDS)
+    script = write_script(folder / "model", source)
     with tarfile.open(folder / "a.tar.gz", "w:gz") as archive:
         archive.add(script, "inference.py")
 
