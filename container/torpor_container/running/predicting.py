@@ -38,6 +38,9 @@ class HeldTurn:
     began_s: float
     effort: Effort | None = None
 
+    def measured(self, effort: Effort) -> None:
+        self.effort = effort
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AwaitedTurn:

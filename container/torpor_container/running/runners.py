@@ -298,7 +298,7 @@ class Scripted:
                 async with asyncio.timeout(timeout_s):
                     number, turn = await stack.enter_async_context(self._turn(invocation))
                 laps(WaitStep.QUEUE)
-                streamed = self._workers.processes[number].stream(invocation, timeout_s)
+                streamed = self._workers.processes[number].stream(invocation, timeout_s, turn.measured)
                 reply = await stack.enter_async_context(streamed)
             except TimeoutError:
                 raise TimedOut(timeout_s) from None

@@ -252,3 +252,33 @@ def test_a_script_of_which_one_worker_does_not_load_fails_and_leaves_none(tmp_pa
                 pass
 
     asyncio.run(story())
+
+
+STREAMS = """
+import time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    def parts():
+        for _ in range(3):
+            time.sleep(0.2)
+            yield b"part"
+    return parts(), "text/plain"
+"""
+
+
+def test_a_turn_learns_from_a_stream_what_part_of_its_time_was_work(tmp_path: Path, zygote: ZygoteClient) -> None:
+    async def story() -> None:
+        scripts = Scripts(
+            SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
+        )
+        script, _ = await scripts.start(tmp_path, write_script(tmp_path, STREAMS))
+        invocation = Invocation(b"")
+        invocation.streamed = True
+        async with script.stream(invocation, 30.0, Timing(monotonic)) as reply:
+            assert not reply.whole
+            assert [part async for parts in reply.parts for part in parts] == [b"part"] * 3
+        assert script._queue.busy < 1.0
+        await script.close()
+
+    asyncio.run(story())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from torpor_container.formats.script import socket_frames
 from torpor_container.formats.script.socket_frames import BadFrame, FrameBuffer, FrameKind, ScriptFrame
+from torpor_container.measuring.effort import Effort
 from torpor_container.waiting.quiet_timeout import patiently
 
 READ_BYTES = 64 * 1024
@@ -13,10 +14,12 @@ IN_A_STREAM = LAST | {FrameKind.HEAD, FrameKind.PART}
 
 
 class ScriptStream:
-    """`ended` is True once the last frame of the answer was read. Whoever reads may be cancelled and read on."""
+    """`ended` is True once the last frame of the answer was read, and `effort` is what an answer in parts took. Whoever
+    reads may be cancelled and read on."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.ended = False
+        self.effort: Effort | None = None
         self._reader = reader
         self._writer = writer
         self._buffer = FrameBuffer()
@@ -55,3 +58,5 @@ class ScriptStream:
             if self.ended or frame.kind not in IN_A_STREAM:
                 raise BadFrame(f"a frame {frame.kind} where none belongs")
             self.ended = frame.kind in LAST
+            if frame.kind is FrameKind.END:
+                self.effort = socket_frames.effort_of(frame)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import NoReturn, Protocol, TypeVar
 
@@ -146,8 +146,11 @@ class ScriptProcess:
         return outcome
 
     @asynccontextmanager
-    async def stream(self, invocation: Invocation, timeout_s: float) -> AsyncIterator[StreamReply]:
+    async def stream(
+        self, invocation: Invocation, timeout_s: float, worked: Callable[[Effort], None] = lambda effort: None
+    ) -> AsyncIterator[StreamReply]:
         """Answer one request in parts. The first is there when the block begins; the rest is not made when it ends.
+        `worked` is called then with what an answer in parts took, if the script has told that.
 
         Raises as `invoke`, and TimedOut where the turn, the first part or the next part takes longer than `timeout_s`.
         The parts of the answer raise that too. A script that does not end its stream within GRACE_S is ended.
@@ -158,6 +161,7 @@ class ScriptProcess:
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             stream = ScriptStream(*self._open_streams())
+            turn.callback(_tell_effort, stream, worked)
             turn.push_async_callback(self._end_of, stream)
             stream.send(request)
             try:
@@ -298,6 +302,11 @@ class ScriptProcess:
     def _end(self, reason: str) -> None:
         self._ended = self._ended or reason
         self._child.kill()
+
+
+def _tell_effort(stream: ScriptStream, worked: Callable[[Effort], None]) -> None:
+    if stream.effort is not None:
+        worked(stream.effort)
 
 
 def _request(invocation: Invocation) -> bytes:
