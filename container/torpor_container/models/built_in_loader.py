@@ -112,7 +112,7 @@ class BuiltInLoader:
         self._other_processes = OtherProcesses(clock)
         self._other_processes_bytes = 0  # at the last look
         self._scripts = scripts
-        self._sizing = Sizing(priors(self._formats))
+        self._sizing = Sizing(priors(self._formats, settings.script_workers))
         self._forms = forms
         self._meter = meter or Meter()
         self._steps = StepRecord(Path(settings.base_dir))

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from torpor_container.core.occupancy import ModelStage
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
@@ -185,11 +186,11 @@ class Keeper:
         self.dismiss(name, why)
         return {"model": name, "was": "loading" if name in self._loads else "resident", "in_flight": model.pins}
 
-    async def _retired_copy_gone(self, name: str) -> None:
-        """Wait until the retired copy of a model has left. Raises NotReady."""
+    async def _gone(self, name: str, is_gone: Callable[[], bool]) -> None:
+        """Wait until a copy of a model that serves no more requests has left. Raises NotReady."""
         try:
             async with asyncio.timeout(self._ready_wait_s):
-                while name in self._freshness.retired:
+                while not is_gone():
                     await self._tier.change()
         except TimeoutError:
             raise NotReady(name, self._ready_wait_s) from None
@@ -220,15 +221,19 @@ class Keeper:
         return False
 
     async def _planned(self, name: str) -> Hit | Wait | Lead:
-        """The residency's plan for a request, once no retired copy and no dead runner is in the way."""
+        """The residency's plan for a request, once no retired copy and no dead runner is there. Raises NotReady."""
         while True:
             if name in self._freshness.retired:
-                await self._retired_copy_gone(name)
+                await self._gone(name, lambda: name not in self._freshness.retired)
             plan = await self._tier.requested(name)
-            if not isinstance(plan, Hit) or self._runners[name].alive:
+            if not isinstance(plan, Hit) or (runner := self._runners[name]).alive:
                 return plan
-            if not self._unpin(name):
-                await self._tier.change()
+            if not self._unpin(name):  # others use it: one of its workers may have ended, and the others answer
+                await self._gone(name, partial(self._is_another, name, runner))
+
+    def _is_another(self, name: str, runner: Runner) -> bool:
+        """Whether another runner than this one serves the model now, or none."""
+        return self._runners.get(name) is not runner
 
     def _stop_waiting(self, name: str, load: LoadInFlight) -> None:
         """End the pin of a caller that waits no more. A failed load has ended all its pins already."""

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import xgboost
 
-from torpor_container.formats import Conventions
+from torpor_container.core.sizing import Prior
+from torpor_container.formats import Conventions, available
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.memory_gauge import MemoryGauge
 from torpor_container.models.built_in_loader import BuiltInLoader
-from torpor_container.models.in_process.in_process_loading import FLOOR_BYTES
+from torpor_container.models.in_process.in_process_loading import FLOOR_BYTES, priors
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -166,3 +167,9 @@ class Starting(Scripts):
 
     async def start(self, *given: object) -> tuple[Scripted, Effort]:
         return self._started, Effort(0.0, 0.0)
+
+
+def test_each_worker_of_a_script_is_expected_to_take_the_memory_of_one() -> None:
+    one, three = (priors(available(), workers) for workers in (1, 3))
+    assert three["xgboost"] == one["xgboost"]
+    assert three["script"] == Prior(3 * one["script"].fixed_bytes, 3 * one["script"].ratio)

@@ -221,6 +221,26 @@ def test_calls_on_a_dying_runner_fail_and_later_calls_get_a_new_one() -> None:
     run(story())
 
 
+def test_a_call_waits_for_a_model_that_cannot_leave_as_long_as_for_any_load() -> None:
+    """One of its workers ended, and another one answers a stream that does not end."""
+
+    async def story() -> None:
+        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
+        await instance.call("a")
+        instance.models.pause = gate.wait
+        inside = asyncio.create_task(instance.call("a"))
+        await asyncio.sleep(0)
+        only(instance).alive = False
+        with pytest.raises(NotReady):
+            await instance.call("a")
+        assert instance.pins() == 1
+        gate.set()
+        await asyncio.gather(inside, return_exceptions=True)
+        assert await instance.call("a") == b"a"
+
+    run(story())
+
+
 def test_a_script_broken_by_a_cancelled_call_serves_no_other_call() -> None:
     async def story() -> None:
         instance, never = KeeperWithFakes(), asyncio.Event()

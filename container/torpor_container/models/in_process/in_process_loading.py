@@ -11,6 +11,7 @@ from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions, Format, ServableModel
 from torpor_container.formats.format import NotMapped
+from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappedForms
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
@@ -37,9 +38,15 @@ MAPPED_RATIO = 0.05
 """The bytes that a mapped form takes by itself for each byte of the artifact, until one is measured."""
 
 
-def priors(formats: Iterable[Format]) -> dict[str, Prior]:
-    """What is assumed of each format, and of its mapped form."""
-    own = {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in formats}
+def priors(formats: Iterable[Format], script_workers: int = 1) -> dict[str, Prior]:
+    """What is assumed of each format, and of its mapped form. Each worker of a script has the model once more."""
+    times = {SCRIPT_FORMAT.name: script_workers}
+    own = {
+        known.name: Prior(
+            known.fixed_bytes * times.get(known.name, 1), known.bytes_per_artifact_byte * times.get(known.name, 1)
+        )
+        for known in formats
+    }
     return own | {name + MAPPED_SIZE: Prior(prior.fixed_bytes, MAPPED_RATIO) for name, prior in own.items()}
 
 
