@@ -38,7 +38,7 @@ MAPPED_RATIO = 0.05
 """The bytes that a mapped form takes by itself for each byte of the artifact, until one is measured."""
 
 
-def priors(formats: Iterable[Format], script_workers: int = 1) -> dict[str, Prior]:
+def priors(formats: Iterable[Format], script_workers: int) -> dict[str, Prior]:
     """What is assumed of each format, and of its mapped form. Each worker of a script has the model once more."""
     times = {SCRIPT_FORMAT.name: script_workers}
     own = {
