@@ -318,9 +318,9 @@ class Settings:
     verdicts_folder: str
     onnx_weights: str
     trees: str
+    vcpu: int
     device: AskedDevice
     device_bytes: int | None
-    vcpu: int
     model_concurrency: int | None
     batch_size: int | None
     batch_delay_s: float
