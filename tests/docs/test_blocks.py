@@ -35,6 +35,7 @@ LONG = {
     "docs/how-to/streaming.md",
     "docs/how-to/watch-an-endpoint.md",
     "docs/reference/python.md",
+    "docs/tutorial.md",
 }
 """Each takes a quarter of a minute, or more."""
 runs = [

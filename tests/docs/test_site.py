@@ -60,6 +60,10 @@ class Tags(HTMLParser):
         return {kept[name] for _, kept in self.all for name in ("id", "name") if name in kept}
 
 
+# To build the site takes as long as hundreds of other tests. `make docs` fails too at a page that is not found.
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")

@@ -7,7 +7,6 @@ process knows a file only by its name, as one item, until it is handed the file.
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,8 +16,6 @@ WHOLE = "whole"
 FAILED_FIRST = "lf", "failedfirst"
 HOUSE = "tests"
 """The folder whose own files read the whole repository. One process runs them all, and parses each module once."""
-STARTS = re.compile("live_endpoint|subprocess|zygote")
-"""What stands in a file whose tests start processes."""
 
 
 def is_whole(item: str) -> bool:
@@ -31,12 +28,6 @@ def file_of(item: str) -> str:
 
 def is_of_the_house(item: str) -> bool:
     return file_of(item).rpartition("/")[0] == HOUSE
-
-
-def rank(file: pytest.Item) -> int:
-    """When a file's turn comes: the house has the most work, and files whose tests start processes come next. So short
-    files are left at the end, and no process waits long for another that has a long one."""
-    return 0 if is_of_the_house(file.nodeid) else 1 if STARTS.search(file.path.read_text()) else 2
 
 
 class BegunTests:
@@ -97,11 +88,11 @@ class FilesInTurn:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
-        """Keep all whole files: which of their tests are selected is not known yet."""
+        """Keep all whole files: which of their tests are selected is not known yet. The most work begins first."""
         files = [item for item in items if isinstance(item, FileInTurn)]
         yield
         if files:
-            items[:] = sorted(files, key=rank)
+            items[:] = sorted(files, key=lambda file: not is_of_the_house(file.nodeid))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

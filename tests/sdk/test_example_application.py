@@ -29,10 +29,8 @@ def surroundings(temporary: Path) -> dict[str, str]:
     return {**own, "TMPDIR": str(temporary), "PATH": f"{TOOLS}{os.pathsep}{own['PATH']}"}
 
 
-@pytest.mark.parametrize(
-    "tests",
-    ["-m pytest -q -p no:cacheprovider test_houses.py", pytest.param("-m unittest", marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("tests", ["-m pytest -q -p no:cacheprovider test_houses.py", "-m unittest"])
 def test_its_tests_pass_and_leave_nothing(copied: Path, temporary: Path, tests: str) -> None:
     command = [sys.executable, *tests.split()]
     done = subprocess.run(command, cwd=copied, env=surroundings(temporary), capture_output=True, text=True, check=False)

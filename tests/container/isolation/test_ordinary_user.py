@@ -21,6 +21,7 @@ ROOM = Path(__file__).parent
         pytest.param(("test_honest_scripts.py",), id="what it may", marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.thorough
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
 def test_the_box_holds_a_user_who_is_not_root(names: tuple[str, ...]) -> None:
     tests = [str(ROOM / name) for name in names]

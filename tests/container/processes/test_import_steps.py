@@ -44,7 +44,11 @@ def said(source: str, *arguments: object) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("step", Step, ids=lambda step: step.name)
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(step, marks=pytest.mark.thorough if step is Step.WHOLE else ()) for step in Step],
+    ids=lambda step: step.name,
+)
 def test_a_zygote_imports_no_more_than_its_step_needs(step: Step) -> None:
     modules = said(ZYGOTE, step.name)
     assert not set(ABSENT[step]) & set(modules)
@@ -74,6 +78,7 @@ print(json.dumps([before, after, pipeline.predict_proba(rows).tolist()]))
 """
 
 
+@pytest.mark.thorough
 def test_a_process_with_boosters_goes_on_to_all_libraries_and_answers_as_before(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     estimator = xgboost.XGBClassifier(n_estimators=3, max_depth=2)
@@ -107,6 +112,7 @@ print(json.dumps([failed, reached().name]))
 """
 
 
+@pytest.mark.thorough
 def test_threads_that_need_different_steps_at_once_all_get_theirs() -> None:
     assert said(TOGETHER) == [[], Step.WHOLE.name]
 

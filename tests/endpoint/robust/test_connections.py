@@ -3,6 +3,8 @@
 import http.client
 from pathlib import Path
 
+import pytest
+
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 MIB = 1024 * 1024
@@ -27,6 +29,7 @@ def growth_bytes(live: LiveEndpoint) -> int:
     return rss_bytes(live.worker_pids()) - before
 
 
+@pytest.mark.thorough
 def test_a_thousand_closed_connections_leave_no_memory_behind(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path) as live:
         connect(live, 1000)

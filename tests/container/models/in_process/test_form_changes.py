@@ -128,6 +128,7 @@ def test_a_hot_model_has_weights_of_its_own_again_and_a_seldom_one_keeps_its_fil
     assert len(state(one, "seldom")[1]) == 1
 
 
+@pytest.mark.thorough
 def test_a_hot_model_keeps_its_file_where_the_owner_wants_it_shared(machine: Machine) -> None:
     machine.put("m", network(1))
     one = machine.instance(TORPOR_ONNX_WEIGHTS="shared")
@@ -176,6 +177,7 @@ def expected(seed: int) -> list[float]:
     return [float(cell) for cell in row @ v @ w]
 
 
+@pytest.mark.thorough
 def test_answers_stay_right_while_models_come_leave_and_are_replaced_on_a_full_disk(machine: Machine) -> None:
     """Two instances: one keeps its models and asks for newer ones, the other unloads after each call and fetches again.
     There is room for two of five mapped files, and for two unpacked artifacts of each instance."""
