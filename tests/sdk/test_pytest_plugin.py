@@ -189,6 +189,7 @@ def session(tmp_path: Path, temporary: Path, tests: str, *options: str, **variab
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_a_session_gets_one_endpoint_for_all_its_tests(tmp_path: Path, temporary: Path) -> None:
     assert "5 passed" in session(tmp_path, temporary, SESSION)
 

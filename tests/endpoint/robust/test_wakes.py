@@ -79,6 +79,7 @@ def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
     assert endpoint_pages.launches(own, *names) == before + 10
 
 
+@pytest.mark.thorough
 def test_at_zero_nothing_runs_but_the_endpoint_and_a_zygote(own: LiveEndpoint) -> None:
     deploy(own, "alone")
     assert at_once(own, [("alone", "m07.tar")]) == [7.0]

@@ -194,6 +194,7 @@ def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room
     assert len(calls) < counted(story)["loaded"] < 2 * len(calls)
 
 
+@pytest.mark.thorough
 def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_room() -> None:
     """Thirty, called within the same minute, loads that take seconds, one at a time, and memory for one or two."""
     rng = random.Random(24)

@@ -441,5 +441,6 @@ def peak_of(rounds: int) -> int:
     return peak_bytes(work)
 
 
+@pytest.mark.thorough
 def test_ten_times_the_trace_takes_no_more_memory() -> None:
     assert peak_of(200) < 1.1 * peak_of(20)
