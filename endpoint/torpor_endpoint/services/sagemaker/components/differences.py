@@ -14,7 +14,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     f"Kept without effect: {listed(Treatment.KEPT, 'InferenceComponentSpecification', 'InferenceComponentContainerSpecification', 'InferenceComponentStartupParameters', 'InferenceComponentSchedulingConfig')}: "
     "this machine is one Availability Zone, and images and artifacts are on it already. "
     f"Refused by name: {listed(Treatment.REFUSED, 'InferenceComponentComputeResourceRequirements')}, and members that Torpor does not know.",
-    "UpdateInferenceComponent": "Specification replaces the former one as a whole. DeploymentConfig needs a Specification. A component that is Failed can only be deleted.",
+    "UpdateInferenceComponent": "Specification replaces the former one as a whole. DeploymentConfig needs a Specification. A base that has adapters keeps a container that takes them. A component that is Failed can only be deleted.",
     "UpdateInferenceComponentRuntimeConfig": "A component that is Failed can only be deleted. Adapters have no copies of their own.",
     "DeleteInferenceComponent": "A base is refused while it has adapters, with a text of Torpor's own. DeleteEndpoint leaves components behind, as on AWS: they are Failed, have no copies any more, and can be deleted.",
     "UpdateEndpointWeightsAndCapacities": "Refuses the DesiredInstanceCount of a variant with ManagedInstanceScaling that is for inference components: its instances follow their copies.",
