@@ -153,8 +153,14 @@ async def _abandon(starts: "Sequence[asyncio.Task[StartedWorker]]") -> None:
 
 
 async def _close_all(workers: Sequence[StartedWorker]) -> None:
-    """End all side by side, since one that does not end takes a second or two."""
-    ended = await asyncio.gather(*(worker.close() for worker in workers), return_exceptions=True)
+    """End all side by side, since one that does not end takes a second or two. A cancelled caller still waits for that:
+    nobody else has them."""
+    ending = asyncio.gather(*(worker.close() for worker in workers), return_exceptions=True)
+    try:
+        ended = await asyncio.shield(ending)
+    finally:
+        if not ending.done():
+            await asyncio.wait([ending])
     for failure in ended:
         if isinstance(failure, BaseException):
             raise failure

@@ -179,6 +179,20 @@ def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
     asyncio.run(story())
 
 
+def test_a_script_ends_also_where_the_caller_of_its_end_is_cancelled(tmp_path: Path, zygote: ZygoteClient) -> None:
+    async def story() -> None:
+        async with running(zygote, tmp_path, {}) as script:
+            pids = script.processes()
+            closing = asyncio.create_task(script.close())
+            await asyncio.sleep(0)
+            closing.cancel()
+            await asyncio.gather(closing, return_exceptions=True)
+            assert closing.cancelled()
+            assert all(map(gone, pids))
+
+    asyncio.run(story())
+
+
 def test_a_script_without_a_network_has_no_credentials_either() -> None:
     given = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://here", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "t", "MINE": "1"}
     assert without_credentials(given) == {"MINE": "1"}
