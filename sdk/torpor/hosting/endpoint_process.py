@@ -142,6 +142,8 @@ class ChildEndpoint:
         try:
             self._answer()
         except TorporError as error:
+            if _was_closed(error):  # the process had the socket, and is ending
+                _wait_for_end(self._process)
             ended, output = self._process.poll() is not None, self.output()
             self.close()
             reason = output if ended and output else f"{error}\n{output}"
@@ -228,10 +230,7 @@ def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path
             client.close()  # a draining server waits for open connections
         process.terminate()
         process.send_signal(signal.SIGCONT)  # a stopped process does not handle SIGTERM
-        quiet_s = QuietClock()
-        while process.poll() is None and (left_s := STOPPED_WITHIN_S - quiet_s()) > 0:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(left_s)
+        _wait_for_end(process)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # its whole session
@@ -240,3 +239,17 @@ def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path
             process.stdin.close()
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
+    """Wait until the process has ended; on a busy machine for longer."""
+    quiet_s = QuietClock()
+    while process.poll() is None and (left_s := STOPPED_WITHIN_S - quiet_s()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(left_s)
+
+
+def _was_closed(error: TorporError) -> bool:
+    """Whether a connection was refused, or closed before its answer."""
+    cause = error.__cause__
+    return isinstance(getattr(cause, "reason", cause), ConnectionError)

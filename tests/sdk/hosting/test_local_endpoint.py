@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ from botocore.exceptions import ClientError
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, answers, train_booster
 from torpor.demo import until_asleep
-from torpor.errors import EndpointFailed
+from torpor.errors import EndpointFailed, EndpointUnreachable
 from torpor.hosting.endpoint_deployment import EndpointPlan, deploy
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor.hosting.shared_process import SharedProcess
@@ -78,7 +79,8 @@ def test_an_eviction_under_memory_pressure_names_the_model_that_needed_the_room(
     large = train_booster(rounds=800, eta=0.01)  # 10 MiB: two instances differ by fewer
     for city in CITIES:
         torpor.bundle(large, tmp_path / city)
-    with shared.local(tmp_path, name="tight", memory_mib=1024) as roomy:
+    boosters = {"TORPOR_TREES": "library"}  # flat trees of the first instance would be small in the second
+    with shared.local(tmp_path, name="tight", memory_mib=1024, environment=boosters) as roomy:
         for city in CITIES:
             roomy.invoke(city, ROWS)
         assert len(roomy.models()) == len(CITIES)
@@ -158,6 +160,15 @@ def test_a_folder_in_use_is_refused_in_one_line(endpoint: torpor.Local) -> None:
 
 
 def test_the_error_of_an_endpoint_that_ends_at_once_is_only_its_reason() -> None:
+    with pytest.raises(EndpointFailed, match=r"^the endpoint did not start: --log-level: choose one of [^\n]+$"):
+        torpor.local(log_level="loud")
+
+
+def test_an_endpoint_that_closes_its_socket_as_it_ends_has_only_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(endpoint: ChildEndpoint) -> None:
+        raise EndpointUnreachable(endpoint.url) from URLError(ConnectionResetError())
+
+    monkeypatch.setattr(ChildEndpoint, "_answer", closed)
     with pytest.raises(EndpointFailed, match=r"^the endpoint did not start: --log-level: choose one of [^\n]+$"):
         torpor.local(log_level="loud")
 
