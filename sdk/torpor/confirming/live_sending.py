@@ -191,13 +191,13 @@ def _late(good: NDArray[np.bool_], taken_s: NDArray[np.float64], slo_s: float) -
 
 
 def wakes(replayed: Replayed) -> int:
-    """How often requests woke the variant: requests that wait for an instance at the same time wait for one wake."""
-    waited_s = replayed.steps_s[:, [STEPS.index("hold"), STEPS.index("wake")]].sum(axis=1)
+    """How often requests woke the variant: those that wait for an instance before another one that waited is answered
+    wait for the same wake."""
+    waited = replayed.steps_s[:, [STEPS.index("hold"), STEPS.index("wake")]].sum(axis=1) > 0
     found, until_s = 0, -inf
-    for sent_s, one_s in sorted(zip(replayed.sent_s.tolist(), waited_s.tolist(), strict=True)):
-        if one_s > 0:
-            found += sent_s > until_s
-            until_s = max(until_s, sent_s + one_s)
+    for sent_s, done_s in sorted(zip(replayed.sent_s[waited].tolist(), replayed.done_s[waited].tolist(), strict=True)):
+        found += sent_s > until_s
+        until_s = max(until_s, done_s)
     return found
 
 
