@@ -6,9 +6,11 @@ The rules are those of "How target tracking scaling works" in the Application Au
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Final
 
 from torpor_account.core.alarms import AlarmRule, State, judged
 from torpor_endpoint.core.autoscaling.deciding import Proposal
+from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 from torpor_endpoint.core.autoscaling.samples import DataPoint
 
 LOW_SHARE = 0.9
@@ -16,6 +18,27 @@ LOW_SHARE = 0.9
 
 TINY = 1e-9
 """The floating-point error that must not round a whole number of instances up."""
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """The interval between a metric's data points, and how many of them scale out and in."""
+
+    period: Delay
+    points_out: int
+    points_in: int
+
+    @property
+    def period_s(self) -> int:
+        """The period on AWS, which the alarms show, in seconds."""
+        return int(DELAYS[self.period].seconds)
+
+
+BY_MINUTES: Final = Tracked(Delay.PERIOD, 3, 15)
+"""Both alarms of every policy that tracks a metric of one minute."""
+
+HIGH_RESOLUTION: Final = Tracked(Delay.SHORT_PERIOD, 3, 90)
+""" "Up to 6x faster" out than by minutes; in after the same fifteen minutes, ninety data points."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from math import inf
 
 from torpor_endpoint.core.components.component_records import PlacementStrategy
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
-from torpor_endpoint.core.packing.copy_placement import place
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
-from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in, shrink
+from torpor_endpoint.core.packing.scale_in_plans import CopyMove, shrink
+from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies
 from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -39,12 +39,8 @@ class CopyPlaces:
         self._variant = variant
         self._resized = resized
         self.freed: list[Callable[[], None]] = []
-        self._leaving: set[CopyId] = set()
         self._strict = strict
-        self._placed: dict[CopyId, tuple[PackedCopy, int]] = {}
-        self._empty_since_s: dict[int, float] = {}
-        self._changed_s = -inf  # when a copy or an instance last came or went, as far as `look` has seen it
-        self._seen: tuple[object, ...] = ()
+        self._standing = StandingCopies()
         self._shrunk_s = -inf  # when copies were last told to move from instances that are to leave
 
     @property
@@ -52,7 +48,7 @@ class CopyPlaces:
         """The instances; None once the endpoint does not have them any more."""
         found = self._live.pools.get(self._variant)
         if found is not None:
-            found.occupied = self._occupied
+            found.occupied = self._standing.on
         return found
 
     def take(self, needs: CopyNeeds, number: int, instance: int | None = None) -> bool:
@@ -61,51 +57,35 @@ class CopyPlaces:
         capacity = self.capacity
         if capacity is None:
             return False
-        copy, present = packed(needs, number), self.instances(capacity)
-        found = place(copy, [one for one in present if instance in (None, one.number)])
+        copy = packed(needs, number)
+        found = self._standing.take(copy, self._wanted(capacity), instance)
         if found is None and instance is None and self._may_grow(capacity, copy):
             before = set(capacity.numbers)
             capacity.scale(capacity.size + 1, f"a copy of {needs.component} needs room")
             self._resized(capacity.size)
-            found = next(iter(set(capacity.numbers) - before), None)
-        if found is None:
-            return False
-        self._placed[copy.name] = copy, found
-        self._empty_since_s.pop(found, None)
-        return True
+            came = next(iter(set(capacity.numbers) - before), None)
+            found = None if came is None else self._standing.take(copy, self._wanted(capacity), came)
+        return found is not None
 
     def free(self, component: str, number: int) -> None:
         """The copy is gone."""
-        self._placed.pop(CopyId(component, number), None)
-        self._leaving.discard(CopyId(component, number))
+        self._standing.free(CopyId(component, number))
         waiting, self.freed = self.freed, []
         for again in waiting:
             again()
 
     def leave(self, component: str, number: int) -> None:
         """The copy is no longer wanted. It has its place until it is gone."""
-        self._leaving.add(CopyId(component, number))
+        self._standing.leave(CopyId(component, number))
 
     @property
     def leaving(self) -> bool:
         """Whether a copy has a place that it will give back."""
-        return not self._leaving.isdisjoint(self._placed)
+        return self._standing.leaving
 
     def instances(self, capacity: InstancePool) -> list[PackedInstance]:
         """The instances that are wanted, with their copies."""
-        size, held = self._size(capacity.variant), dict[int, list[PackedCopy]]()
-        for copy, instance in self._placed.values():
-            held.setdefault(instance, []).append(copy)
-        return [
-            PackedInstance(
-                number,
-                size,
-                tuple(held.get(number, ())),
-                capacity.variant.instance_type,
-                self._empty_since_s.get(number),
-            )
-            for number in capacity.numbers
-        ]
+        return self._standing.instances(self._wanted(capacity))
 
     # -- instances that follow the copies ----------------------------------------------------------------------------
     def look(self, now_s: float) -> tuple[CopyMove, ...]:
@@ -118,9 +98,8 @@ class CopyPlaces:
             return self._shrink(capacity, now_s)
         if capacity.variant.instances_min is None:
             return ()
-        self._note(capacity, now_s)
         variant = capacity.variant
-        plan = scale_in(self.instances(capacity), variant.scale_in, _least(variant), now_s, self._changed_s)
+        plan = self._standing.scale_in(self._wanted(capacity), variant.scale_in, _least(variant), now_s)
         for number in plan.released:
             capacity.retire(number, IDLE)
             self._resized(capacity.size)
@@ -138,9 +117,6 @@ class CopyPlaces:
         self._shrunk_s = now_s
         return plan.moves
 
-    def _occupied(self, number: int) -> bool:
-        return any(instance == number for _, instance in self._placed.values())
-
     def quiet_s(self, now_s: float) -> float:
         """Seconds in which no instance leaves, if no copy comes or goes."""
         capacity = self.capacity
@@ -148,21 +124,16 @@ class CopyPlaces:
             return 0.0
         if capacity is None or capacity.variant.instances_min is None:
             return inf
-        self._note(capacity, now_s)
         variant = capacity.variant
-        until_s = quiet_until_s(self.instances(capacity), variant.scale_in, _least(variant), self._changed_s)
-        return max(0.0, until_s - now_s)
-
-    def _note(self, capacity: InstancePool, now_s: float) -> None:
-        """Note since when which instance has been empty, and whether anything has changed."""
-        seen = (tuple(capacity.numbers), tuple(sorted((name, at) for name, (_, at) in self._placed.items())))
-        if seen != self._seen:
-            self._seen, self._changed_s = seen, now_s
-        used = {instance for _, instance in self._placed.values()}
-        empty = [number for number in capacity.numbers if number not in used]
-        self._empty_since_s = {number: self._empty_since_s.get(number, now_s) for number in empty}
+        places, least = self._wanted(capacity), _least(variant)
+        return max(0.0, self._standing.quiet_until_s(places, variant.scale_in, least, now_s) - now_s)
 
     # -- room --------------------------------------------------------------------------------------------------------
+    def _wanted(self, capacity: InstancePool) -> list[InstancePlace]:
+        """The instances that are wanted, in ascending order of their numbers."""
+        size = self._size(capacity.variant)
+        return [InstancePlace(number, size, capacity.variant.instance_type) for number in capacity.numbers]
+
     def _size(self, variant: Variant) -> ComputeAmount:
         size = size_of(variant)
         return schedulable(size.memory_mib, size.vcpu, size.gpus, strict=self._strict)

@@ -11,7 +11,7 @@ from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S
 from torpor_account.metrics.windows import PeriodWindow
-from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay, TimeScale
+from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import (
     Measure,
     concurrent_requests_per_instance,
@@ -19,25 +19,11 @@ from torpor_endpoint.core.autoscaling.samples import (
     of_copies,
     provisioned_utilization,
 )
-from torpor_endpoint.core.autoscaling.tracking import Tracking
+from torpor_endpoint.core.autoscaling.tracking import BY_MINUTES, HIGH_RESOLUTION, Tracked, Tracking
 from torpor_endpoint.services.autoscaling.scaling_records import CustomMetric, TargetTracking
 
 SUMMED: Final = ("Sum", "SampleCount")
 """Statistics that mean nothing before their minute is over."""
-
-
-@dataclass(frozen=True)
-class Tracked:
-    """The interval between a metric's data points, and how many of them scale out and in."""
-
-    period: Delay
-    points_out: int
-    points_in: int
-
-    @property
-    def period_s(self) -> int:
-        """The period on AWS, which the alarms show, in seconds."""
-        return int(DELAYS[self.period].seconds)
 
 
 @dataclass(frozen=True)
@@ -49,12 +35,6 @@ class Predefined:
     statistic: str
     measure: Measure
 
-
-BY_MINUTES: Final = Tracked(Delay.PERIOD, 3, 15)
-"""Both alarms of every policy that tracks a metric of one minute."""
-
-HIGH_RESOLUTION: Final = Tracked(Delay.SHORT_PERIOD, 3, 90)
-""" "Up to 6x faster" out than by minutes; in after the same fifteen minutes, ninety data points."""
 
 PREDEFINED: Final[Mapping[str, Predefined]] = {
     "SageMakerVariantInvocationsPerInstance": Predefined(
