@@ -174,6 +174,7 @@ build/helm/.ready: pyproject.toml constraints.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[helm]"
 	touch $@
 
+COMPILED_IN := build/compiled
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, five to six times as fast. A class that
 # inherits from one of their classes must be among them.
 COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
@@ -185,10 +186,10 @@ COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.p
 	torpor/simulator/engine/sizing_rounds.py torpor/simulator/engine/simulated_instance.py torpor/simulator/engine/simulated_variant.py
 
 compiled: $(READY)
-	rm -rf build/compiled && mkdir -p build/compiled
-	cp -r container/torpor_container endpoint/torpor_account endpoint/torpor_endpoint sdk/torpor build/compiled
-	cd build/compiled && ../../$(BIN)/mypyc --config-file= --ignore-missing-imports --follow-imports=silent $(COMPILED)
-	@echo "To use it: PYTHONPATH=build/compiled torpor plan TRACE --slo-ms 100"
+	rm -rf $(COMPILED_IN) && mkdir -p $(COMPILED_IN)
+	cp -r container/torpor_container endpoint/torpor_account endpoint/torpor_endpoint sdk/torpor $(COMPILED_IN)
+	cd $(COMPILED_IN) && $(CURDIR)/$(BIN)/mypyc --config-file= --ignore-missing-imports --follow-imports=silent $(COMPILED)
+	@echo "To use it: PYTHONPATH=$(COMPILED_IN) torpor plan TRACE --slo-ms 100"
 
 clean:
 	rm -rf $(VENV) build dist

@@ -1,11 +1,16 @@
 """The modules of `make compiled` can be imported, and are measured only if they match the sources."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from mypyc.primitives import registry
 
 import torpor_container.app  # noqa: F401  with all of an instance
 import torpor_endpoint.app  # noqa: F401  with all of an endpoint
@@ -20,6 +25,35 @@ def test_a_subclass_of_a_compiled_class_is_compiled_too() -> None:
     ours = [heir for kind in compiled for heir in heirs(kind) if heir.__module__.startswith("torpor")]
     assert ours
     assert {heir.__qualname__ for heir in ours if heir.__module__ not in modules} == set()
+
+
+def test_the_compiler_knows_the_type_of_each_field() -> None:
+    """A module that has a field of another built-in type compiles, and cannot be imported."""
+    known = {name.removeprefix("builtins.") for name in registry.builtin_names}
+    classes = [kind for name in compiled_modules() for kind in vars(import_module(name)).values() if is_dataclass(kind)]
+    types = {one.type for kind in classes for one in fields(kind) if isinstance(one.type, type)}
+    built_in = {one.__name__ for one in types if one.__module__ == "builtins"}
+    assert built_in > {"float", "int"}
+    assert built_in - known == set()
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_each_compiled_module_can_be_imported(tmp_path: Path) -> None:
+    """The compiler takes a minute or two."""
+    made = subprocess.run(
+        ["make", "compiled", f"COMPILED_IN={tmp_path}"], cwd=simulator.ROOT, capture_output=True, text=True, timeout=900
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+
+    names = sorted(compiled_modules())
+    imports = f"import importlib; print(*[importlib.import_module(name).__file__ for name in {names}])"
+    around = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    found = subprocess.run(
+        [sys.executable, "-c", imports], cwd=tmp_path, env=around, capture_output=True, text=True, timeout=120
+    )
+    assert found.returncode == 0, found.stderr
+    assert {Path(file).suffix for file in found.stdout.split()} == {".so"}
 
 
 def compiled_modules() -> set[str]:

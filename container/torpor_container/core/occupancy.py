@@ -3,7 +3,7 @@
 It counts; which models come and which leave is the decision of `Residency`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -33,7 +33,7 @@ class Footprint:
 
     private_bytes: int
     mapped_bytes: int = 0
-    file: object = None
+    file: Hashable | None = None
 
     def charged_bytes(self, holders: int) -> int:
         """What the model costs an instance while so many instances map its file, this one included: an equal share,
@@ -43,7 +43,7 @@ class Footprint:
 
 def machine_bytes(footprints: Iterable[Footprint]) -> int:
     """What models of several instances take of one machine: each file once."""
-    private_bytes, files = 0, dict[object, int]()
+    private_bytes, files = 0, dict[Hashable, int]()
     for one in footprints:
         private_bytes += one.private_bytes
         if one.mapped_bytes:
