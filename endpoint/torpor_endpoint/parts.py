@@ -249,15 +249,8 @@ class Parts:
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
-            fault=self._fault,
+            fault=partial(_fault, self),
         )
-
-    async def _fault(self, variant: Variant, endpoint_arn: str) -> str | None:
-        """As `InstanceFactory.fault`. On other machines it is their scheduler that says whether a device is there."""
-        refused = None if self.role_parts is None else await self.role_parts.fault(variant, endpoint_arn)
-        if refused is None and self.options.instances_on == LOCAL:
-            refused = await missing_device(variant, partial(launch_spec, around=self.surroundings))
-        return refused
 
     def _job_site(self, launching: InstanceFactory) -> JobSite:
         return JobSite(
@@ -360,6 +353,14 @@ def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
         alarms_on=parts.account.alarms.going_off,
         pace=parts.options.time_scale,
     )
+
+
+async def _fault(parts: Parts, variant: Variant, endpoint_arn: str) -> str | None:
+    """As `InstanceFactory.fault`. On other machines it is their scheduler that says whether a device is there."""
+    refused = None if parts.role_parts is None else await parts.role_parts.fault(variant, endpoint_arn)
+    if refused is None and parts.options.instances_on == LOCAL:
+        refused = await missing_device(variant, partial(launch_spec, around=parts.surroundings))
+    return refused
 
 
 def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
