@@ -19,7 +19,6 @@ from torpor_endpoint.core.components.component_records import (
     ComponentRecord,
     ComponentSpecification,
     ComponentStatus,
-    specification_on,
 )
 from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name, copies_variant
 from torpor_endpoint.core.resource_records import Variant
@@ -28,6 +27,7 @@ from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
 from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
 from torpor_endpoint.fleet.components.left_behind import leave_behind, leave_orphans_behind, with_endpoint
+from torpor_endpoint.fleet.components.pool_types import specified_type
 from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
@@ -47,7 +47,7 @@ NO_SPECIFICATION = "Inference component {component} has no specification for ins
 
 
 def _memory_mib(component: ComponentRecord) -> int:
-    """What each of its copies sets aside. Placed largest first, as many components as before have room again."""
+    """What each of its copies sets aside."""
     return max((one.resources.min_memory_mib for one in component.specifications if one.resources), default=0)
 
 
@@ -104,7 +104,7 @@ class ComponentController:
         for component in components:
             if component.status in ANSWERING:
                 self._adapters.put(component)
-        for component in sorted(components, key=_memory_mib, reverse=True):
+        for component in sorted(components, key=self._placed_first, reverse=True):
             if component.status in ANSWERING and component.base_name is None:
                 await self._serve(component)
             self._settling.schedule(component.name)
@@ -226,6 +226,14 @@ class ComponentController:
         _, green = self._wanted(other, wanted, component.desired_copies)
         return deployment, blue, green
 
+    def _placed_first(self, component: ComponentRecord) -> tuple[bool, int]:
+        """The sort key of components at a start. As many as before have room again where those come first that do not
+        fit on instances of the first type, for which empty ones make way, and then the largest."""
+        with suppress(ComponentFailed):
+            _, variant = self._wanted(component, component.specifications, component.copies)
+            return bool(variant.copies and variant.copies.first_type), _memory_mib(component)
+        return False, 0
+
     async def _serve(self, component: ComponentRecord) -> None:
         try:
             if component.rollout is not None:
@@ -284,15 +292,21 @@ class ComponentController:
         if pool is None or not pool.variant.for_components:
             told = {"endpoint": component.endpoint_name, "variant": component.variant_name}
             raise ComponentFailed(NO_VARIANT.format(**told))
-        specification = specification_on(specifications, pool.variant.instance_type)
-        if specification is None:
+        found = specified_type(pool.variant, specifications, strict=self._strict)
+        if found is None:
             told = {"component": component.name, "instance_type": str(pool.variant.instance_type)}
             raise ComponentFailed(NO_SPECIFICATION.format(**told))
+        instance_type, specification = found
         if specification.resources is None:
             raise ComponentFailed(ADAPTER.format(component=component.name))
-        wakes = not self._strict
         return deployment, copies_variant(
-            component, specification, pool.variant, count, wakes=wakes, generation=component.generation
+            component,
+            specification,
+            pool.variant,
+            count,
+            wakes=not self._strict,
+            generation=component.generation,
+            instance_type=instance_type,
         )
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
