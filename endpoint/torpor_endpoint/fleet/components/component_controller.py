@@ -20,15 +20,15 @@ from torpor_endpoint.core.components.component_records import (
     ComponentSpecification,
     ComponentStatus,
 )
-from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name, copies_variant
+from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
 from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
 from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
 from torpor_endpoint.fleet.components.left_behind import leave_behind, leave_orphans_behind, with_endpoint
-from torpor_endpoint.fleet.components.pool_types import specified_type
 from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
+from torpor_endpoint.fleet.components.wanted_copies import wanted_copies
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -41,9 +41,7 @@ log = logging.getLogger(__name__)
 NO_ENDPOINT = "Endpoint {endpoint} of inference component {component} is not in service."
 NO_VARIANT = "Endpoint {endpoint} has no production variant {variant} for inference components."
 NO_BASE = "Inference component {base}, of which {component} is an adapter, is not in service."
-ADAPTER = "Inference component {component} is an adapter of another one, and has no copies of its own."
 NO_WAY_BACK = "After a restart the old specification cannot be served any more, and the new one is served: {why}"
-NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
 
 def _memory_mib(component: ComponentRecord) -> int:
@@ -292,22 +290,7 @@ class ComponentController:
         if pool is None or not pool.variant.for_components:
             told = {"endpoint": component.endpoint_name, "variant": component.variant_name}
             raise ComponentFailed(NO_VARIANT.format(**told))
-        found = specified_type(pool.variant, specifications, strict=self._strict)
-        if found is None:
-            told = {"component": component.name, "instance_type": str(pool.variant.instance_type)}
-            raise ComponentFailed(NO_SPECIFICATION.format(**told))
-        instance_type, specification = found
-        if specification.resources is None:
-            raise ComponentFailed(ADAPTER.format(component=component.name))
-        return deployment, copies_variant(
-            component,
-            specification,
-            pool.variant,
-            count,
-            wakes=not self._strict,
-            generation=component.generation,
-            instance_type=instance_type,
-        )
+        return deployment, wanted_copies(component, specifications, pool.variant, count, strict=self._strict)
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
         """The components of an endpoint in service; None if it is not."""
