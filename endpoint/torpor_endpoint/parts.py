@@ -261,7 +261,7 @@ class Parts:
             as_role=self.as_role,
             credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
             surroundings=self.surroundings,
-            zygote=self.warm_parent.zygote,
+            fork=self.warm_parent.fork_untold,
             factory=launching,
             vacate=self.host.vacate,
             lived=self.ledger.lived,
