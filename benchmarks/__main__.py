@@ -1,5 +1,5 @@
 """`python -m benchmarks [SECTION ...] [--short]`: speed, density and size beside bare servers and beside peers.
-`python -m benchmarks --against REV` measures warm requests beside another revision.
+`python -m benchmarks [cold] --against REV` measures warm requests, or first calls, beside another revision.
 
 It prints tables, and writes `benchmarks/results/latest.json` and plots. It asserts only that answers are right.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import against
+from benchmarks import against, cold_against
 from benchmarks.command import command, keep
 from benchmarks.live import Serve, live, one_process
 from benchmarks.measure import Figures
@@ -74,16 +74,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command("", __doc__)
     parser.add_argument("section", nargs="*", help=f"one of {', '.join(SECTIONS)}; all of them if none is named")
     parser.add_argument("--short", action="store_true", help="a smoke run without peers: figures that mean little")
-    parser.add_argument("--against", metavar="REV", help="measure warm requests beside this revision, and nothing else")
+    parser.add_argument(
+        "--against", metavar="REV", help="measure warm requests beside this revision; with cold, first calls"
+    )
     parser.add_argument("--models", type=int, help="how many boosters the section density has; 10,000 if left out")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.section if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
     if asked.against is not None:
-        rows = against.rows(asked.against, SHORT if asked.short else Sizes())
-        Console(width=220).print(table(f"Warm requests here, and at {asked.against}", rows))
-        keep(asked.results, "against", {"revision": asked.against, "load": os.getloadavg()[0], "rows": rows})
+        is_cold = asked.section == ["cold"]
+        measured, what = (cold_against.rows, "First calls") if is_cold else (against.rows, "Warm requests")
+        rows = measured(asked.against, SHORT if asked.short else Sizes())
+        Console(width=220).print(table(f"{what} here, and at {asked.against}", rows))
+        kept = {"revision": asked.against, "load": os.getloadavg()[0], "rows": rows}
+        keep(asked.results, "cold-against" if is_cold else "against", kept)
         return
     names = asked.section or [name for name in SECTIONS if not (asked.short and name in NOT_SHORT)]
     sizes = SHORT if asked.short else Sizes()

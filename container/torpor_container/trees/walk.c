@@ -1,4 +1,4 @@
-/* Walks the flat trees of `flat_trees.py`, and maps their files.
+/* Walks the flat trees of `flat_trees.py`, maps their files, and reads trees as XGBoost writes them.
 
    It sees only arrays that `flat_trees.check` has passed, and checks the sizes of what it gets with each call. Sums are
    added in the order of the trees, in float32 or float64, without fused operations: equal to the bit to a library that
@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -399,6 +400,9 @@ static PyObject *any_infinite(PyObject *module, PyObject *given)
     return PyBool_FromLong(found);
 }
 
+/* -- trees in XGBoost's UBJSON ------------------------------------------------------------------------------------- */
+#include "written_trees.h"
+
 /* -- the module ---------------------------------------------------------------------------------------------------- */
 static PyMethodDef functions[] = {
     {"sigmoid", sigmoid, METH_VARARGS, "Takes the sigmoid of each float32, in place."},
@@ -406,6 +410,8 @@ static PyMethodDef functions[] = {
     {"double_exp", double_exponential, METH_VARARGS, "The same, rounded from a float64."},
     {"softmax", softmax, METH_VARARGS, "Takes the softmax of each row of float32, in place."},
     {"any_infinite", any_infinite, METH_O, "Whether any of these float32 is infinite."},
+    {"sound_trees", sound_trees, METH_VARARGS, "Where so many trees end in the bytes; -1 if they are not sound."},
+    {"integers", integers, METH_VARARGS, "So many integers with their marks, and where they end."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -425,7 +431,7 @@ static int filled(PyObject *module)
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, filled}, {0, NULL}};
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_walk", "Walks flat trees, and maps their files.", 0, functions, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_walk", "Walks flat trees, maps their files, reads XGBoost's.", 0, functions, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__walk(void)

@@ -4,7 +4,7 @@ XGBoost reads a file with few checks, so a broken one may end the process: it is
 What passes here needs no trial. Nothing in it is left to XGBoost to doubt: each key is there and in its order, each
 array is as long as its tree has nodes, each child, parent and column exists and no path is a circle, and each parameter
 is a number that agrees with the others. Only plain trees pass: no categories, no dart, no vectors. Anything else is
-tried.
+tried. The C extension reads the trees, where it was built, and does the same in a tenth of the time.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.formats.xgboost.flat_serving import TRANSFORMS
+from torpor_container.trees import walking
 
 COLUMNS_MAX, GROUPS_MAX, ROUND_MAX = 1_000_000, 1000, 1000
 TEXTS_MAX, PARAMETERS_MAX = 100_000, 1000
@@ -25,6 +26,7 @@ _VALUE = re.compile(rb"[-+.,\[\]\w]{0,64}", re.ASCII)
 _TYPES = frozenset({b"float", b"int", b"i", b"q"})
 _INTEGERS = {ord("i"): 1, ord("U"): 1, ord("I"): 2, ord("l"): 4}
 NO_PARENT = 2**31 - 1
+EXTENSION = walking.extension()
 
 Texts = Mapping[bytes, bytes]
 
@@ -79,10 +81,11 @@ _KINDS = {"default_left": "u1", "split_type": "u1"}
 _READ = ("default_left", "left_children", "parents", "right_children", "split_indices", "split_type")
 
 
-def is_sound(content: bytes) -> bool:
-    """Whether XGBoost loads and walks this model without harm, as far as its bytes can show."""
+def is_sound(content: bytes, extension: Any = EXTENSION) -> bool:
+    """Whether XGBoost loads and walks this model without harm, as far as its bytes can show. `extension` reads the
+    trees; None: Python does."""
     try:
-        return _Reading(content).is_sound()
+        return _Reading(content, extension).is_sound()
     except (_Otherwise, IndexError, KeyError, UnicodeDecodeError):
         return False
 
@@ -90,8 +93,9 @@ def is_sound(content: bytes) -> bool:
 class _Reading:
     """Goes once through the bytes, from the first to the last."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, extension: Any) -> None:
         self._content = content
+        self._extension = extension
         self._at = 0
 
     def is_sound(self) -> bool:
@@ -107,24 +111,22 @@ class _Reading:
         self._take(_key("gbtree_model_param"))
         of_trees = self._texts()
         self._take(_key("iteration_indptr"))
-        rounds = self._list(self._integer)
+        rounds = self._integers()
         self._take(_key("tree_info"))
-        groups_of_trees = self._list(self._integer)
+        groups_of_trees = self._integers()
         self._take(_key("trees") + b"[#L")
         count = self._count()
         if not 0 < count == len(groups_of_trees) == _whole(of_trees, b"num_trees"):
             return False
         columns = self._columns_ahead()
-        trees = _Trees(columns)
-        for number in range(count):
-            self._tree(number, columns, trees)
+        self._trees(count, columns)
         self._take(b"}" + _key("name") + b"S" + _key("gbtree") + b"}" + _key("learner_model_param"))
         learner = self._texts()
         groups = max(1, _whole(learner, b"num_class"))
         self._take(_key("objective"))
         self._objective(_whole(learner, b"num_class"))
         self._take(b"}" + _key("version"))
-        version = self._list(self._integer)
+        version = self._integers()
         self._take(b"}")
         parallel = _whole(of_trees, b"num_parallel_tree")
         return (
@@ -142,7 +144,6 @@ class _Reading:
             and len(names) in (0, columns)
             and len(types) in (0, columns)
             and _TYPES.issuperset(types)
-            and trees.are_sound()
         )
 
     # -- pieces --------------------------------------------------------------------------------------------------------
@@ -192,6 +193,20 @@ class _Reading:
         start, self._at = self._at + 1, self._at + 1 + _INTEGERS[mark]
         return int.from_bytes(self._content[start : self._at], "big", signed=mark != ord("U"))
 
+    def _integers(self) -> list[int]:
+        if self._extension is None:
+            return self._list(self._integer)
+        self._take(b"[#L")
+        count = self._count()
+        if count > TEXTS_MAX:
+            raise _Otherwise
+        try:
+            found: tuple[list[int], int] = self._extension.integers(self._content, self._at, count)
+        except ValueError:
+            raise _Otherwise from None
+        integers, self._at = found
+        return integers
+
     def _list(self, one: Callable[[], Any]) -> list[Any]:
         self._take(b"[#L")
         count = self._count()
@@ -223,6 +238,19 @@ class _Reading:
         if found < 0 or not _WHOLE.fullmatch(text) or not 1 <= int(text) <= COLUMNS_MAX:
             raise _Otherwise
         return int(text)
+
+    def _trees(self, count: int, columns: int) -> None:
+        """All trees, which must be sound."""
+        if self._extension is not None:
+            self._at = self._extension.sound_trees(self._content, self._at, count, columns)
+            if self._at < 0:
+                raise _Otherwise
+            return
+        trees = _Trees(columns)
+        for number in range(count):
+            self._tree(number, columns, trees)
+        if not trees.are_sound():
+            raise _Otherwise
 
     def _tree(self, number: int, columns: int, trees: "_Trees") -> None:
         self._take(_FIRST)

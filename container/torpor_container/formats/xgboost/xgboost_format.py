@@ -65,8 +65,10 @@ def step(path: Path) -> Step:
 def is_sound(path: Path) -> bool:
     """See `written_bytes`. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
-        head = file.read(len(written_bytes.BEGINNING))
-        return head == written_bytes.BEGINNING and written_bytes.is_sound(head + file.readall())
+        if file.read(len(written_bytes.BEGINNING)) != written_bytes.BEGINNING:
+            return False
+        file.seek(0)
+        return written_bytes.is_sound(file.readall())
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:

@@ -16,6 +16,9 @@ from torpor_container.models.tier import Tier
 
 log = logging.getLogger(__name__)
 
+BEHIND_S = 0.05
+"""How long a change waits that nobody does: the answer to the request that loaded the model goes first."""
+
 
 @dataclass
 class Follow:
@@ -80,6 +83,8 @@ class FormChanges:
         followed.change.add_done_callback(_log_failure)
 
     async def _change(self, name: str, followed: Follow) -> None:
+        if not followed.form.once_hot:
+            await asyncio.sleep(BEHIND_S)
         try:
             loaded = await followed.form.load()
         except ContainerError as error:

@@ -1,6 +1,7 @@
 """What is taken for a file that XGBoost wrote, with sound trees, is loaded and walked without harm."""
 
 import pickle
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 import xgboost
 
 from tests.container.helpers.boosters_of_all_objectives import COLUMNS, booster, training
-from torpor_container.formats.xgboost.written_bytes import is_sound
+from torpor_container.formats.xgboost.written_bytes import EXTENSION, is_sound
 
 PLAIN = ("reg:squarederror", "binary:logistic", "multi:softprob", "count:poisson", "reg:tweedie", "survival:cox")
 
@@ -21,6 +22,7 @@ def saved(objective: str = "reg:squarederror", **parameters: object) -> bytes:
 @pytest.mark.parametrize("objective", PLAIN)
 def test_boosters_of_common_objectives_are_as_written(objective: str) -> None:
     assert is_sound(saved(objective))
+    assert is_sound(saved(objective), None)
     assert is_sound(saved(objective, num_parallel_tree=3, subsample=0.5))
 
 
@@ -48,6 +50,22 @@ OTHERS: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("other", OTHERS)
 def test_anything_else_is_to_be_tried(other: str) -> None:
     assert not is_sound(OTHERS[other]())
+
+
+def mutated(known: bytes, seed: int) -> bytes:
+    """The bytes with one or two of them changed, of which many stand where a parameter or a node does, or cut out."""
+    chance = random.Random(seed)
+    broken = bytearray(known)
+    for _ in range(chance.randint(1, 2)):
+        at = chance.randrange(len(broken))
+        match seed % 4:
+            case 0 | 1:
+                broken[at] = chance.randrange(256)
+            case 2:
+                broken[at : at + 4] = chance.randint(-2, 12).to_bytes(4, "big", signed=True)
+            case 3:
+                del broken[at : at + chance.randint(1, 9)]
+    return bytes(broken)
 
 
 def array(content: bytes | bytearray, name: bytes) -> int:
@@ -142,6 +160,29 @@ def test_trees_behind_the_last_boosting_round_are_to_be_tried() -> None:
 
     assert is_sound(by(2, range(0, 7, 2)))
     assert not is_sound(by(4, range(0, 7, 4)))
+
+
+@pytest.mark.skipif(EXTENSION is None, reason="the extension was not built: there is no C compiler")
+@pytest.mark.parametrize("objective", PLAIN[:3])
+def test_the_extension_and_python_take_the_same_of_mutated_files(objective: str) -> None:
+    known, taken = saved(objective, rounds=3, max_depth=2), set[bool]()
+    for seed in range(400):
+        broken = mutated(known, seed)
+        by_extension = is_sound(broken, EXTENSION)
+        assert is_sound(broken, None) == by_extension, seed
+        taken.add(by_extension)
+    assert taken == {True, False}
+
+
+@pytest.mark.skipif(EXTENSION is None, reason="the extension was not built: there is no C compiler")
+@pytest.mark.parametrize("what", BREAKS)
+def test_python_and_the_extension_find_the_same_trees_unsound(what: str) -> None:
+    name, beyond, put = BREAKS[what]
+    broken = bytearray(saved(max_depth=4))
+    at = array(broken, name) + beyond
+    broken[at : at + len(put)] = put
+    assert not is_sound(bytes(broken), None)
+    assert not is_sound(bytes(broken), EXTENSION)
 
 
 MUTATED = """
