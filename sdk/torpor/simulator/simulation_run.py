@@ -93,7 +93,7 @@ def run(
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(
         scenario.plan,
-        _KnownProfiles(inputs),
+        known_profiles(inputs),
         _listeners(tally, listener, inputs.on_progress),
         recorded,
         inputs.spread(),
@@ -106,7 +106,7 @@ def run(
     if begun is not None:
         begun(simulation)
     began_s = time.process_time()
-    with _no_garbage_collection():
+    with without_garbage_collection():
         simulation.run(trace)
     took_s = time.process_time() - began_s
     if over is not None:
@@ -217,6 +217,23 @@ class CountedTrace:
             yield chunk
 
 
+def known_profiles(inputs: SimulationInputs) -> dict[str, ModelProfile]:
+    """The profiles of the inputs by name; that of a model which a ledger lacks is made when it is first read."""
+    return _KnownProfiles(inputs)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """A simulation makes no reference cycles, and the search for them would take a third of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 # -- inside ------------------------------------------------------------------------------------------------------------
 class _KnownProfiles(dict[str, ModelProfile]):
     def __init__(self, inputs: SimulationInputs) -> None:
@@ -266,15 +283,3 @@ def _watch(simulation: Simulation, tally: OutcomeTally) -> None:
             kernel.at((reading.at_s // timeline.period_s + 1) * timeline.period_s, read, simulation)
 
     kernel.at(timeline.period_s, read, simulation)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A simulation makes no reference cycles, and the search for them would take a third of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -5,7 +5,7 @@ objects in S3. If the price of instances or of processing is not known, the cost
 price are named beside it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import ceil, floor
 
@@ -13,7 +13,7 @@ from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Component, Cost, 
 from torpor.simulator.serverless_terms import SIZES_MIB
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB
-from torpor_endpoint.core.pricing.bills import Usage, bill
+from torpor_endpoint.core.pricing.bills import Usage, bill, together
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 from torpor_endpoint.core.resource_records import Serverless
 
@@ -64,6 +64,25 @@ def components_scaled(size: str, instance_s: float, terms: CostTerms = TERMS) ->
     """The cost of inference components whose copies and instances scale, also to zero: AWS's own scale to zero, in
     which requests fail until an instance is ready. `instance_s` is the sum over all instances."""
     return _by_the_second(Way.COMPONENTS_SCALED, size, instance_s, terms)
+
+
+def components_on(
+    instance_s: Mapping[str, float],
+    scaled: bool,
+    terms: CostTerms = TERMS,
+    moved_bytes: int = 0,
+    *,
+    own: bool = False,
+) -> Cost:
+    """The cost of the instances of inference components. `instance_s` are the seconds of all of each type; `own`: their
+    requests wait where there is no copy, which AWS does not have."""
+    bills = [
+        terms.by_the_second(size, alive_s, 0 if number else moved_bytes)
+        for number, (size, alive_s) in enumerate(instance_s.items())
+    ]
+    parts = [f"{alive_s / HOUR_S:,.2f} instance-hours of {size}" for size, alive_s in instance_s.items()]
+    way = Way.COMPONENTS_HELD if own else Way.COMPONENTS_SCALED if scaled else Way.COMPONENTS
+    return Cost.of(way, together(bills), f"{' and '.join(parts) or 'no instance'}, in {terms.hours:,.2f} h")
 
 
 def instances_for(models: int, each: Component, size: str, prices: Prices = PRICES) -> int | None:

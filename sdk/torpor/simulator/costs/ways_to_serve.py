@@ -21,14 +21,15 @@ class Way(StrEnum):
     ASLEEP = "one multi-model endpoint that scales to zero"
     COMPONENTS = "an inference component per model, always on"
     COMPONENTS_SCALED = "an inference component per model, scaled"
+    COMPONENTS_HELD = "an inference component per model, scaled, whose requests wait for a copy"
     SERVERLESS = "serverless, an endpoint per model"
     SERVERLESS_MULTI_MODEL = "one multi-model endpoint, serverless"
     BATCH = "a batch transform job each night"
 
 
-NOT_SOLD = frozenset({Way.ASLEEP, Way.SERVERLESS_MULTI_MODEL})
-"""Torpor's own: AWS lets inference components scale to zero, but no multi-model endpoint, and has serverless inference
-for one model only."""
+NOT_SOLD = frozenset({Way.ASLEEP, Way.COMPONENTS_HELD, Way.SERVERLESS_MULTI_MODEL})
+"""Torpor's own: AWS lets inference components scale to zero, where their requests fail, but no multi-model endpoint,
+and has serverless inference for one model only."""
 
 
 def check(**amounts: float) -> None:

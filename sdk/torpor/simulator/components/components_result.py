@@ -1,0 +1,241 @@
+"""The result of a simulation of inference components, as values, a data frame and costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from torpor import plots
+from torpor.pages.data_frames import pandas
+from torpor.simulator.components.component_scenario import ComponentScenario
+from torpor.simulator.components.component_setup import ComponentSetup
+from torpor.simulator.components.simulated_capacity import SimulatedMachine
+from torpor.simulator.components.simulated_component import SimulatedComponent
+from torpor.simulator.components.simulated_endpoint import SimulatedEndpoint
+from torpor.simulator.costs.ways_to_serve import MONTH_H, Cost, CostTerms, per_month
+from torpor.simulator.engine.latency_histogram import Latencies
+from torpor.simulator.engine.simulated_variant import SimulatedLife
+from torpor.simulator.request_tally import ModelUse, OutcomeTally
+from torpor.simulator.scenario import BadScenario
+from torpor.simulator.simulation_result import WITHIN, alive_s, ended_s
+from torpor.time_units import HOUR_S
+from torpor.value_rules import check
+from torpor_endpoint.core.components.component_variants import copies_name
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.pricing.accounts import VariantUse, Window
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill
+from torpor_endpoint.core.pricing.component_shares import ComponentShare, component_shares
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDPOINT, VARIANT = "simulated", "AllTraffic"
+
+
+@dataclass(frozen=True)
+class ComponentUse:
+    """One component's requests and copies."""
+
+    component: str
+    requests: int
+    cold: int  # waited for a copy
+    failed: int
+    total_s: float  # the sum of its latencies
+    copies: int  # at the end
+    copy_s: float  # of all its copies together
+    wakes: int  # copies that a request has started
+    unplaced: int  # copies that were wanted and had no room
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentsResult:
+    """The result of one simulation. Times are seconds of virtual time, which begins at 0."""
+
+    scenario: ComponentScenario
+    trace: str
+    seed: int
+    duration_s: float
+    requests: int
+    failed: int
+    refused: int  # of those that failed: strict, and without a copy
+    cold: int  # answered, after they waited for a copy
+    wakes: int
+    moves: int  # of copies, to other instances
+    instance_s: Mapping[str, float]  # of all instances together, by their type
+    instances_most: int
+    warm_latencies: Latencies
+    cold_latencies: Latencies
+    moved_bytes: int
+    components: Sequence[ComponentUse]
+    timeline: Mapping[str, NDArray[Any]] = field(repr=False)
+    assumed: Sequence[str] = ()
+    lives: Sequence[InstanceLife] = field(default=(), repr=False)
+    copy_lives: Sequence[InstanceLife] = field(default=(), repr=False)
+
+    @property
+    def latencies(self) -> Latencies:
+        """Of all requests that were answered."""
+        return self.warm_latencies + self.cold_latencies
+
+    @property
+    def warm(self) -> int:
+        return self.requests - self.cold - self.failed
+
+    @property
+    def hit_ratio(self) -> float:
+        """The share of requests that found a copy of their model."""
+        return self.warm / self.requests if self.requests else 0.0
+
+    @property
+    def loads(self) -> int:
+        """The copies that started after the beginning: each loads its model."""
+        return sum(life.started_s > 0 for life in self.copy_lives)
+
+    @property
+    def p50_s(self) -> float:
+        return self.latencies.quantile(0.5)
+
+    @property
+    def p99_s(self) -> float:
+        return self.latencies.quantile(0.99)
+
+    def slo_misses(self, slo_s: float) -> float:
+        """The share of requests that were not answered within this time, with those that failed. Raises BadScenario."""
+        check(BadScenario, {"slo_s": WITHIN}, {"slo_s": slo_s})
+        return (self.requests - self.latencies.within(slo_s)) / self.requests if self.requests else 0.0
+
+    def cost(self, prices: Prices = PRICES) -> Cost:
+        """The cost of the simulated time."""
+        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S), self.moved_bytes)
+
+    def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
+        """The cost of a month of `hours` hours of the same traffic. None if the price is not known."""
+        return per_month(self.cost(prices).usd, self.duration_s, hours)
+
+    def bill_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> Bill:
+        """The lines of the bill for a month of `hours` hours of the same traffic."""
+        return self.cost(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
+
+    def shares(self, prices: Prices = PRICES) -> Sequence[ComponentShare]:
+        """Each component's part of the bill of the simulated time, by what its copies reserve, and the unreserved rest:
+        as the live bill is divided."""
+        use = VariantUse(ENDPOINT, VARIANT, list(self.lives), copies=list(self.copy_lives))
+        return component_shares(use, self.cost(prices).bill, Window(0.0, self.duration_s), prices.types)
+
+    def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
+        """A row of a table, with the columns of `SimulationResult.summary`."""
+        return {
+            "scenario": self.scenario.name,
+            "requests": self.requests,
+            "hit_ratio": self.hit_ratio,
+            "cold": self.cold,
+            "loads": self.loads,
+            "load_s": 0.0,
+            "evictions": 0,
+            "wakes": self.wakes,
+            "p50_s": self.p50_s,
+            "p99_s": self.p99_s,
+            "failed": self.failed,
+            "instance_hours": sum(self.instance_s.values()) / HOUR_S,
+            "usd": self.cost(prices).usd,
+            "usd_per_month": self.usd_per_month(prices),
+            "seed": self.seed,
+        }
+
+    def frame(self, prices: Prices = PRICES) -> Any:
+        """The summary as a data frame of one row; `pandas.concat` joins several. Raises MissingExtra."""
+        return pandas().DataFrame([self.summary(prices)])
+
+    def components_frame(self) -> Any:
+        """A row per component, in the scenario's order. Raises MissingExtra."""
+        return pandas().DataFrame([one.__dict__ for one in self.components])
+
+    def plot_time(self) -> "Figure":
+        """Requests, cold ones, instances and copies over time. Raises MissingExtra."""
+        return plots.over_time(self.timeline, f"{self.trace}; {self.scenario.name}; seed {self.seed}")
+
+
+def components_outcome(
+    endpoint: SimulatedEndpoint,
+    tally: OutcomeTally,
+    *,
+    trace: str,
+    seed: int,
+    assumed: Sequence[str],
+    moved_bytes: int,
+) -> ComponentsResult:
+    """The result of a simulation that is over."""
+    capacity, components = endpoint.capacity, endpoint.components
+    lives = [one.life for one in capacity.machines]
+    duration_s = ended_s(lives, tally.done_s, endpoint.lasts_s)
+    instance_s: dict[str, float] = {}
+    for one in sorted(capacity.machines, key=lambda one: one.instance_type):
+        alive = alive_s([one.life], duration_s)
+        instance_s[one.instance_type] = instance_s.get(one.instance_type, 0.0) + alive
+    served = {use.model: use for use in tally.models()}
+    refused = sum(one.refused for one in components)
+    return ComponentsResult(
+        endpoint.scenario,
+        trace,
+        seed,
+        duration_s,
+        tally.warm.count + tally.cold.count + tally.failed,
+        tally.failed,
+        refused,
+        tally.cold.count,
+        sum(one.counts.wakes for one in components),
+        endpoint.moves,
+        instance_s,
+        _most_at_once(lives),
+        tally.warm,
+        tally.cold,
+        moved_bytes,
+        [_use(one, served.get(one.setup.serves), duration_s) for one in components],
+        tally.timeline.columns(),
+        tuple(assumed),
+        [_instance_life(one) for one in capacity.machines],
+        [_copy_life(one.setup, life) for one in components for life in one.lives],
+    )
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _use(one: SimulatedComponent, served: ModelUse | None, until_s: float) -> ComponentUse:
+    requests, cold, failed, total_s = (
+        (0, 0, 0, 0.0) if served is None else (served.requests, served.cold, served.failed, served.total_s)
+    )
+    copies, copy_s = len(one.numbers), alive_s(one.lives, until_s)
+    return ComponentUse(one.setup.name, requests, cold, failed, total_s, copies, copy_s, one.counts.wakes, one.unplaced)
+
+
+def _most_at_once(lives: Sequence[SimulatedLife]) -> int:
+    changes = [(life.began_s, 1) for life in lives]
+    changes += [(life.ended_s, -1) for life in lives if life.ended_s is not None]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
+
+
+def _instance_life(machine: SimulatedMachine) -> InstanceLife:
+    life = machine.life
+    return InstanceLife(
+        ENDPOINT, VARIANT, life.slot, 0, machine.instance_type, "", life.began_s, life.ready_s, "", life.ended_s
+    )
+
+
+def _copy_life(setup: ComponentSetup, life: SimulatedLife) -> InstanceLife:
+    return InstanceLife(
+        ENDPOINT,
+        copies_name(setup.name),
+        life.slot,
+        0,
+        "",
+        "",
+        life.began_s,
+        life.ready_s,
+        stopped_s=life.ended_s,
+        placed_on=VARIANT,
+        reserved_mib=setup.memory_mib,
+        reserved_cores=setup.cores,
+        reserved_accelerators=setup.accelerators,
+    )

@@ -1,0 +1,52 @@
+"""One simulated copy of an inference component: it has its one model from its start to its end, and predicts.
+
+This module decides nothing. `torpor_container.core.turns` decides which request predicts next.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from torpor.simulator.engine.call_records import FOUND, Predictor, SimulatedCall, VariantCalls
+from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
+from torpor.simulator.engine.virtual_time import Kernel
+from torpor.workloads.profile import Spread
+from torpor_container.core.turns import Turns
+from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedCopy(PlacedInstance):
+    """`processors` are its own where its component reserves cores, and those of its instance where it does not. Once it
+    is `retired` and its last request has ended, it calls `emptied` with its number."""
+
+    number: int
+    slot: str
+    kernel: Kernel
+    model: Predictor
+    turns: Turns[SimulatedCall]
+    calls: VariantCalls
+    processors: Processors
+    spread: Spread
+    emptied: Callable[[int], None]
+    in_flight: int = 0
+    fleet: FleetLoad = field(default_factory=FleetLoad)
+    retired: bool = False  # it gets no new requests
+    _predictions: SimulatedPredictions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
+
+    def ask(self, call: SimulatedCall) -> None:
+        """Serve a request, which the router has sent to this copy."""
+        call.slot = self.slot
+        call.outcome = FOUND
+        call.routed_s = call.ready_s = self.kernel.now_s
+        self.took()
+        self._predictions.ask(call, self.model)
+
+    def _predicted(self, call: SimulatedCall) -> None:
+        self.answered()
+        self.calls.ended(call)
+        if self.retired and not self.in_flight:
+            self.emptied(self.number)
