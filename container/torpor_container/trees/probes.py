@@ -6,7 +6,7 @@ other thresholds, zeros of both signs, the largest numbers, infinities where the
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,29 @@ from torpor_container.trees.flat_trees import MISSING_LEFT, Array, FlatTrees
 ROWS_MAX = 24 * 1024
 """Larger models are probed at as many nodes as this allows, evenly spread over all trees."""
 CELLS_MAX = 8 * 1024 * 1024
+LEAST_ROWS = 256
 PIECE_CELLS = 256 * 1024
 LEFT, RIGHT, MISSING = range(3)
 
 
+class ProbeRows(NamedTuple):
+    """Rows, and the node that each of them was made for, in the order of the nodes: no nodes if the trees have no
+    splits."""
+
+    rows: Array
+    nodes: Array
+
+
+def rows_for(columns: int) -> int:
+    """How many rows are made of a model of so many columns."""
+    return max(LEAST_ROWS, min(ROWS_MAX, CELLS_MAX // columns))
+
+
 def probes(
-    trees: FlatTrees, kind: Any = np.float32, infinite: bool = False, rows_max: int = ROWS_MAX
-) -> Iterator[Array]:
-    """Rows in pieces. `kind` is the type of their cells; `infinite` says whether the model takes infinities."""
+    trees: FlatTrees, kind: Any = np.float32, infinite: bool = False, rows_max: int | None = None
+) -> Iterator[ProbeRows]:
+    """At most `rows_max` rows, in pieces. `kind` is the type of their cells; `infinite` says whether the model takes
+    infinities."""
     roots = trees.roots.astype(np.int64)
     first = np.repeat(roots[:-1], roots[1:] - roots[:-1])
     left = trees.nodes["left"].astype(np.int64)
@@ -32,7 +47,7 @@ def probes(
         parents[first[inner] + left[inner] + side] = inner
     is_right = np.zeros(len(left), bool)
     is_right[first[inner] + left[inner] + 1] = True
-    most = max(256, min(rows_max, CELLS_MAX // trees.columns))
+    most = rows_for(trees.columns) if rows_max is None else rows_max
     chosen = np.arange(len(inner) * 3)
     if len(chosen) > most:
         chosen = np.linspace(0, len(chosen) - 1, most).astype(np.int64)
@@ -45,7 +60,9 @@ def probes(
         rows = chance.choice(pool, (max(1, len(one)), trees.columns))
         if len(one):
             _lead(trees, rows, inner[one // 3], one % 3, parents, is_right, below, above)
-        yield rows if infinite else np.clip(rows, np.finfo(kind).min, np.finfo(kind).max)
+        if not infinite:
+            np.clip(rows, np.finfo(kind).min, np.finfo(kind).max, out=rows)
+        yield ProbeRows(rows, inner[one // 3])
 
 
 def _lead(

@@ -35,7 +35,7 @@ def met(trees: FlatTrees, rows: Any) -> set[tuple[int, str]]:
 def test_every_threshold_is_met_from_both_sides_and_with_a_missing_cell(seed: int, wide: bool, kind: Any) -> None:
     """By rows that reach its node, unless another split of the same column on the path to it leads elsewhere."""
     trees = random_trees(seed, wide, columns=40)  # so many that few paths split twice by one column
-    rows = np.concatenate(list(probes(trees, kind)))
+    rows = np.concatenate([rows for rows, _ in probes(trees, kind)])
     assert rows.dtype == kind
     (inner,) = trees.nodes["left"].nonzero()
     wanted = {(int(at), way) for at in inner for way in ("left", "right", "missing")}
@@ -44,12 +44,12 @@ def test_every_threshold_is_met_from_both_sides_and_with_a_missing_cell(seed: in
 
 def test_infinities_are_there_only_for_a_model_that_takes_them() -> None:
     trees = random_trees(1)
-    assert not any(np.isinf(rows).any() for rows in probes(trees))
-    assert any(np.isinf(rows).any() for rows in probes(trees, infinite=True))
+    assert not any(np.isinf(rows).any() for rows, _ in probes(trees))
+    assert any(np.isinf(rows).any() for rows, _ in probes(trees, infinite=True))
 
 
 def test_negative_zeros_and_the_largest_numbers_are_there() -> None:
-    rows = np.concatenate(list(probes(random_trees(1))))
+    rows = np.concatenate([rows for rows, _ in probes(random_trees(1))])
     assert np.any((rows == 0) & np.signbit(rows))
     assert np.nanmax(rows) == np.finfo(np.float32).max
 
@@ -57,7 +57,7 @@ def test_negative_zeros_and_the_largest_numbers_are_there() -> None:
 def test_a_large_model_is_probed_with_a_bounded_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_MAX", 10)
     monkeypatch.setattr(module, "PIECE_CELLS", 100)
-    pieces = list(probes(random_trees(2, columns=3)))
+    pieces = [rows for rows, _ in probes(random_trees(2, columns=3))]
     assert sum(map(len, pieces)) <= 256
     assert max(map(len, pieces)) == 33
 
@@ -65,4 +65,15 @@ def test_a_large_model_is_probed_with_a_bounded_number_of_rows(monkeypatch: pyte
 def test_a_model_of_leaves_alone_is_probed_once() -> None:
     trees = random_trees(5)
     alone = FlatTrees(trees.nodes[-1:], np.array([0, 1], "<u4"), trees.groups[:1], trees.base, trees.columns)
-    assert [rows.shape for rows in probes(alone)] == [(1, 5)]
+    assert [rows.shape for rows, _ in probes(alone)] == [(1, 5)]
+
+
+def test_a_row_tells_the_node_that_it_was_made_for() -> None:
+    trees = random_trees(3, columns=40)
+    for rows, nodes in probes(trees):
+        assert len(rows) == len(nodes)
+        assert np.all(np.diff(nodes) >= 0)
+        for row, node in zip(rows[::7], nodes[::7], strict=True):
+            tree = int(np.searchsorted(trees.roots, node, "right")) - 1
+            alone = FlatTrees(trees.nodes, trees.roots[tree : tree + 2], trees.groups[:1], trees.base, trees.columns)
+            assert any(at == node for at, _ in met(alone, [row])) or not met(alone, [row])

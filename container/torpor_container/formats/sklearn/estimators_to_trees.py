@@ -103,7 +103,7 @@ def _prove(estimator: Any, found: EstimatorTrees, facts: EstimatorFacts) -> tupl
     predict, sums = (make(small, facts, layout) for make in (flat_estimators.predictor, flat_estimators.margins))
     sums_of_library = _sums(estimator) if found.choice else None
     count = units = 0
-    for rows in probes(found.trees, np.float32 if found.float32 else np.float64, infinite=facts.no_infinity is None):
+    for rows, _ in probes(found.trees, np.float32 if found.float32 else np.float64, infinite=facts.no_infinity is None):
         if facts.no_missing is not None:
             rows[np.isnan(rows)] = 0.0
         for start in range(0, len(rows), PIECE_ROWS):

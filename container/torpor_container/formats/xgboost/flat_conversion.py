@@ -7,6 +7,7 @@ XGBoost: NotFlat says why.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
 from math import ceil, isinf, sqrt
 from typing import Any
 
@@ -18,7 +19,7 @@ from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.formats.xgboost.flat_serving import TRANSFORMS, BoosterFacts
 from torpor_container.formats.xgboost.learned_categories import CATEGORICAL
 from torpor_container.formats.xgboost.older_versions import installed
-from torpor_container.formats.xgboost.soundness import prove_booster
+from torpor_container.formats.xgboost.soundness import prove_saved
 from torpor_container.trees import flat_trees
 from torpor_container.trees.breadth_first import breadth_first
 from torpor_container.trees.flat_trees import (
@@ -30,10 +31,13 @@ from torpor_container.trees.flat_trees import (
     NotFlat,
 )
 from torpor_container.trees.pairing import paired
-from torpor_container.trees.probes import probes
+from torpor_container.trees.probes import probes, rows_for
 from torpor_container.typed_json import written
 
-PIECE_ROWS = 256
+PIECE_ROWS = 4096
+"""So many probe rows are predicted at a time: a call of XGBoost for 1,000 rows takes half of four for 250."""
+LEAST_ROWS = 256
+"""At least so many go down a few trees."""
 WHOLE_ROWS = 1024
 """So many probe rows go down all trees."""
 ROWS_MAX = 256 * 1024
@@ -46,19 +50,21 @@ LEFT_RIGHT_MISSING = 3
 def converted(member: Member) -> bytes:
     """The file of flat trees of a booster. Raises NotFlat, and LoadFailed for an unsound one."""
     member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
-    member = member.asked()
-    prove_booster(member.booster)
-    trees, facts = flat(member)
+    member, content = member.asked(), bytes(member.booster.save_raw("ubj"))
+    prove_saved(content, member.columns)
+    trees, facts = flat(member, content)
     return flat_trees.written(trees, written(facts))
 
 
-def flat(member: Member) -> tuple[FlatTrees, BoosterFacts]:
-    """The booster as flat trees, and what else to know of it. Raises NotFlat."""
-    saved, _ = ubjson.read(bytes(member.booster.save_raw("ubj")), 0)
+def flat(member: Member, content: bytes) -> tuple[FlatTrees, BoosterFacts]:
+    """The booster as flat trees, and what else to know of it. `content` is what XGBoost writes of it, as UBJSON. Raises
+    NotFlat."""
+    saved, _ = ubjson.read(content, 0)
     learner = saved["learner"]
     _check(learner)
     assert member.traits is not None, "it was asked for them"
-    trees = _trees(learner["gradient_booster"]["model"], member.traits.iterations[1], member.columns, _base(saved))
+    base = _base(learner, saved["version"])
+    trees = _trees(learner["gradient_booster"]["model"], member.traits.iterations[1], member.columns, base)
     facts = BoosterFacts(
         learner["objective"]["name"],
         int(learner["learner_model_param"].get("num_class", 0)),
@@ -116,20 +122,16 @@ def _trees(model: Mapping[str, Any], rounds: int, columns: int, base: Any) -> Fl
     return FlatTrees(nodes, roots, np.asarray(model["tree_info"][:count], "<u4"), base, columns)
 
 
-def _base(saved: Mapping[str, Any]) -> Any:
+def _base(learner: Mapping[str, Any], version: Any) -> Any:
     """The base margins, by XGBoost itself: the margins of a booster of the same objective whose leaves are all 0. Its
     float32 logarithms are not numpy's."""
-    from xgboost import Booster
-
-    learner = saved["learner"]
     parameters = learner["learner_model_param"]
     groups = max(1, int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)))
-    stumps = [_stump(number, parameters["num_feature"]) for number in range(groups)]
     model = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(groups)},
         "iteration_indptr": [0, groups],
         "tree_info": list(range(groups)),
-        "trees": stumps,
+        "trees": [_stump(number, parameters["num_feature"]) for number in range(groups)],
     }
     of_stumps = {
         "attributes": {},
@@ -139,10 +141,18 @@ def _base(saved: Mapping[str, Any]) -> Any:
         "learner_model_param": parameters,
         "objective": learner["objective"],
     }
+    return _margins_of(json.dumps({"learner": of_stumps, "version": version}), int(parameters["num_feature"]))
+
+
+@lru_cache(maxsize=64)
+def _margins_of(stumps: str, columns: int) -> Any:
+    """Most models of an instance have these in common."""
+    from xgboost import Booster
+
     booster = Booster()
-    booster.load_model(bytearray(json.dumps({"learner": of_stumps, "version": saved["version"]}).encode()))
+    booster.load_model(bytearray(stumps.encode()))
     booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
-    row = np.zeros((1, int(parameters["num_feature"])), np.float32)
+    row = np.zeros((1, columns), np.float32)
     return booster.inplace_predict(row, predict_type="margin", validate_features=False).ravel().astype("<f4")
 
 
@@ -172,35 +182,38 @@ def _prove(member: Member, trees: FlatTrees, facts: BoosterFacts, rounds: Sequen
     tree of each boosting round, and where the last one ends.
     """
     served, infinite = paired(trees), isinf(facts.missing)
-    count = _compared(member.predictor(), flat_serving.FlatPredictor(served, facts), trees, infinite, WHOLE_ROWS)
-    nodes = int(np.count_nonzero(trees.nodes["left"]))
-    step = ceil(sqrt((len(rounds) - 1) * PIECE_COSTS_ROWS / (LEFT_RIGHT_MISSING * nodes + 1)))
-    rows_max = max(PIECE_ROWS, ROWS_MAX * step // len(rounds))
-    for first in range(0, len(rounds) - 1, step):
-        last = min(first + step, len(rounds) - 1)
-        some = slice(rounds[first], rounds[last])
-        by_trees = flat_serving.FlatPredictor(_only(served, some), facts, transform=lambda sums: sums)
-        count += _compared(member.margins(first, last), by_trees, _only(trees, some), infinite, rows_max)
-    return count
-
-
-def _compared(
-    by_library: Callable[[Rows], Any],
-    by_trees: Callable[[Rows], Any],
-    trees: FlatTrees,
-    infinite: bool,
-    rows_max: int,
-) -> int:
-    """How many rows were made of these trees, and had equal answers. Raises NotFlat."""
+    whole = flat_serving.FlatPredictor(served, facts)
     count = 0
-    for rows in probes(trees, infinite=infinite, rows_max=rows_max):
-        for start in range(0, len(rows), PIECE_ROWS):
-            piece = rows[start : start + PIECE_ROWS]
-            expected, answered = by_library(piece), by_trees(piece).reshape
-            if expected.tobytes() != answered(expected.shape).tobytes():
-                raise NotFlat(f"flat trees answered otherwise than XGBoost on one of {len(piece)} probe rows")
-            count += len(piece)
+    for rows, _ in probes(trees, infinite=infinite, rows_max=min(WHOLE_ROWS, rows_for(trees.columns))):
+        count += _compared(member.predictor(), whole, rows)
+    nodes, last = int(np.count_nonzero(trees.nodes["left"])), len(rounds) - 1
+    step = ceil(sqrt(last * PIECE_COSTS_ROWS / (LEFT_RIGHT_MISSING * nodes + 1)))
+    firsts = range(0, last, step)
+
+    @cache
+    def both(first: int) -> tuple[Callable[[Rows], Any], Callable[[Rows], Any]]:
+        """How the library and the flat trees add a few rounds."""
+        some = slice(rounds[first], rounds[min(first + step, last)])
+        by_trees = flat_serving.FlatPredictor(_only(served, some), facts, transform=lambda sums: sums)
+        return member.margins(first, min(first + step, last)), by_trees
+
+    rows_max = min(max(ROWS_MAX, LEAST_ROWS * len(firsts)), len(firsts) * rows_for(trees.columns))
+    for rows, made_for in probes(trees, infinite=infinite, rows_max=rows_max):
+        begins = np.searchsorted(made_for, trees.roots[rounds[::step]])
+        for first, begin, end in zip(firsts, begins, [*begins[1:], len(rows)], strict=False):
+            if begin < end:
+                count += _compared(*both(first), rows[begin:end])
     return count
+
+
+def _compared(by_library: Callable[[Rows], Any], by_trees: Callable[[Rows], Any], rows: Rows) -> int:
+    """How many rows had equal answers. Raises NotFlat."""
+    for start in range(0, len(rows), PIECE_ROWS):
+        piece = rows[start : start + PIECE_ROWS]
+        expected, answered = by_library(piece), by_trees(piece).reshape
+        if expected.tobytes() != answered(expected.shape).tobytes():
+            raise NotFlat(f"flat trees answered otherwise than XGBoost on one of {len(piece)} probe rows")
+    return len(rows)
 
 
 def _only(trees: FlatTrees, some: slice) -> FlatTrees:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor_container.errors import LoadFailed
+from torpor_container.formats.xgboost.written_bytes import is_sound
 
 Integers = NDArray[np.int64]
 
@@ -36,7 +37,13 @@ class Arrays:
 
 def prove_booster(booster: Any) -> None:
     """Check an XGBoost booster of any kind. Raises LoadFailed."""
-    saved, columns = bytes(booster.save_raw("ubj")), booster.num_features()
+    prove_saved(bytes(booster.save_raw("ubj")), booster.num_features())
+
+
+def prove_saved(saved: bytes, columns: int) -> None:
+    """The same by what XGBoost writes of the booster. Most are plain, and read in a tenth of the time."""
+    if is_sound(saved):
+        return
     groups = max([1, *map(int, _GROUPS.findall(saved, max(0, saved.rfind(b"learner_model_param"))))])
     left, right, split = _arrays(_TREES, saved)
     trees = len(left.sizes)

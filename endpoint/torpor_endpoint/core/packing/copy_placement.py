@@ -90,16 +90,15 @@ class _Search:
     def _from(self, position: int) -> bool:
         if position == len(self._copies):
             return True
-        copy, tried = self._copies[position], set()  # another one of its type with as much room has failed
+        copy, tried = self._copies[position], set()
         order = sorted(
             range(len(self._instances)), key=lambda one: _preference(copy, self._instances[one], self._tight)
         )
         for index in order:
             before = self._instances[index]
-            alike = before.room, before.instance_type
-            if alike in tried or not before.has_room(copy):
+            if before.room in tried or not before.has_room(copy):  # another one with as much room has failed
                 continue
-            tried.add(alike)
+            tried.add(before.room)
             self._steps += 1
             if self._steps > SEARCH_STEPS:
                 return False

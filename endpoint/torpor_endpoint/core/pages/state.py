@@ -32,9 +32,6 @@ class ContainerState:
     disk_bytes: int = 0
     disk_budget_bytes: int = 0
     models: tuple[ResidentModel, ...] = ()
-    gpu_used_bytes: int = 0
-    """What the container uses of the memory of its GPU, as the next one: 0 where it predicts on the processor."""
-    gpu_budget_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,6 @@ class InstanceState:
         return sum(container.used_bytes for container in self.containers)
 
     @property
-    def gpu_used_bytes(self) -> int:
-        return sum(container.gpu_used_bytes for container in self.containers)
-
-    @property
-    def gpu_budget_bytes(self) -> int:
-        return sum(container.gpu_budget_bytes for container in self.containers)
-
-    @property
     def disk_bytes(self) -> int:
         return sum(container.disk_bytes for container in self.containers)
 
@@ -92,11 +81,7 @@ def instance_page(
 def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
     if status is None:
         return {"name": name}
-    device = status.get("device")
-    on_gpu = (
-        {} if device is None else {"gpu_used_bytes": device["own_bytes"], "gpu_budget_bytes": device["budget_bytes"]}
-    )
-    return on_gpu | {
+    return {
         "name": name,
         "models": status["models"],
         "budget_bytes": status["budget_bytes"],

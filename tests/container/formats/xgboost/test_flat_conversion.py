@@ -13,19 +13,23 @@ import xgboost
 from tests.container.helpers.boosters_of_all_objectives import COLUMNS, OBJECTIVES, asked, booster, training
 from torpor_container.formats.xgboost import flat_conversion, flat_serving
 from torpor_container.formats.xgboost.boosters import Member
-from torpor_container.formats.xgboost.flat_serving import TRANSFORMS
+from torpor_container.formats.xgboost.flat_serving import TRANSFORMS, BoosterFacts
 from torpor_container.trees import flat_trees, walking
-from torpor_container.trees.flat_trees import NotFlat
+from torpor_container.trees.flat_trees import FlatTrees, NotFlat
 
 if walking.extension() is None:
     pytest.skip("the extension was not built: there is no C compiler", allow_module_level=True)
+
+
+def flat(member: Member) -> tuple[FlatTrees, BoosterFacts]:
+    return flat_conversion.flat(member, bytes(member.booster.save_raw("ubj")))
 
 
 def both(trained: Any, rows: Any, missing: float = nan) -> tuple[Any, Any]:
     """XGBoost's answers and those of flat trees."""
     trained.set_param({"nthread": 1})
     member = Member(trained, missing).asked()
-    trees, facts = flat_conversion.flat(member)
+    trees, facts = flat(member)
     return member.predictor()(rows), flat_serving.FlatPredictor(trees, facts)(rows)
 
 
@@ -73,7 +77,7 @@ def test_several_targets_have_several_outputs() -> None:
 def test_only_the_rounds_up_to_the_best_one_count() -> None:
     trained = booster("multi:softprob", 7, rounds=8).copy()
     trained.set_attr(best_iteration="3")
-    trees, _ = flat_conversion.flat(Member(trained).asked())
+    trees, _ = flat(Member(trained).asked())
     assert len(trees.groups) == 4 * 3
     assert_equal_to_the_bit(both(trained, asked(7, 500)))
 
@@ -91,7 +95,7 @@ def test_a_pruned_tree_with_gaps_between_its_nodes_is_walked_rightly() -> None:
 
 def test_a_leaf_alone_is_a_tree() -> None:
     trained = booster("reg:squarederror", 4, gamma=1e9)
-    assert len(flat_conversion.flat(Member(trained).asked())[0].nodes) == 6
+    assert len(flat(Member(trained).asked())[0].nodes) == 6
     assert_equal_to_the_bit(both(trained, asked(4, 10)))
 
 
@@ -124,13 +128,13 @@ REASONS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("reason", REASONS)
 def test_what_the_layout_does_not_cover_stays_with_xgboost_and_the_reason_is_told(reason: str) -> None:
     with pytest.raises(NotFlat, match=reason):
-        flat_conversion.flat(Member(REASONS[reason]()).asked())
+        flat(Member(REASONS[reason]()).asked())
 
 
 def test_a_tree_of_too_many_nodes_stays_with_xgboost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flat_conversion, "NARROW_NODES_MAX", 10)
     with pytest.raises(NotFlat, match=r"one of its trees has \d+ nodes, and a flat tree has at most 10"):
-        flat_conversion.flat(Member(booster("reg:squarederror")).asked())
+        flat(Member(booster("reg:squarederror")).asked())
 
 
 def test_trees_that_answer_otherwise_do_not_pass_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +148,7 @@ def test_trees_that_answer_otherwise_do_not_pass_the_proof(monkeypatch: pytest.M
 
     monkeypatch.setattr(flat_conversion, "_trees", reversed_trees)
     with pytest.raises(NotFlat, match="answered otherwise than XGBoost on one of"):
-        flat_conversion.flat(Member(booster("reg:squarederror")).asked())
+        flat(Member(booster("reg:squarederror")).asked())
 
 
 @pytest.mark.parametrize("objective", ["reg:squarederror", "multi:softprob"])
@@ -162,7 +166,7 @@ def test_one_threshold_beside_its_own_does_not_pass_the_proof(
 
     monkeypatch.setattr(flat_conversion, "_trees", with_another)
     with pytest.raises(NotFlat, match="answered otherwise than XGBoost on one of"):
-        flat_conversion.flat(Member(booster(objective, rounds=60, max_depth=4)).asked())
+        flat(Member(booster(objective, rounds=60, max_depth=4)).asked())
 
 
 def test_a_converted_booster_is_one_fifth_of_its_file_and_says_how_it_was_proved() -> None:
