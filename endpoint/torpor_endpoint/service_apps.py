@@ -8,15 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torpor_account.aws.lazy import LazyApp
-from torpor_account.aws.wire.asgi import App
+from torpor_account.aws.wire.asgi import App, Inline
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
+from torpor_endpoint.faces.finding_targets import Targets
+from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.async_invocations import AsyncInvocations
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
-from torpor_endpoint.services.service_register import OWN, RUNTIME
+from torpor_endpoint.services.service_register import OPEN_INFERENCE, OWN, RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +43,7 @@ class ServiceApps:
         queued = AsyncInvocations(steps, parts.async_queue, parts.dispatcher, parts.clock.epoch)
         self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
+        self.open_inference = self._open_inference()
         self._of_services = SageMakerParts(
             options=parts.options,
             clock=parts.clock.epoch,
@@ -64,7 +67,12 @@ class ServiceApps:
 
             services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
+        services[OPEN_INFERENCE] = self.open_inference
         return services
+
+    def inline(self) -> dict[str, Inline]:
+        """What takes up requests without a task, by the names of services."""
+        return {RUNTIME: self.invocations.inline, OPEN_INFERENCE: self.open_inference.inline}
 
     def pages(self) -> App:
         """Torpor's own pages."""
@@ -110,6 +118,10 @@ class ServiceApps:
         simulating = Simulating(parts.options.what_if, ledger)
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
+
+    def _open_inference(self) -> OpenInferenceFace:
+        targets = Targets(self._parts.account.storage)
+        return OpenInferenceFace(self.runtime, self._parts.roster, targets, {})
 
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""

@@ -27,11 +27,12 @@ from torpor_container.content.reading import tensors as protocol
 from torpor_container.content.reading.cell_tables import as_rows, read_table
 from torpor_container.content.reading.json_rows import bare, laid, numbers, table
 from torpor_container.content.reading.json_values import parse
-from torpor_container.content.reading.tensors import Tensor, are_tensors
+from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor, are_tensors
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import onnx_weights
 from torpor_container.formats.format import Conventions, Format, Mapped, MappedForm, ServableModel, named
+from torpor_container.formats.named_tensors import TensorInputs, TensorSpec, fitted
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes.import_steps import Step
@@ -102,7 +103,25 @@ def _served(
         refusals=(native.InvalidArgument, ValueError),
         note="its weights are mapped, once for all instances of the machine" if mapped else "",
         mapped=mapped,
+        tensors=_tensor_inputs(session, layouts, outputs),
     )
+
+
+def _tensor_inputs(session: Any, layouts: Layouts, outputs: list[str]) -> TensorInputs:
+    """Each input by its name; the outputs that are wanted, or all."""
+    return TensorInputs(
+        lambda tensors, wanted: SessionCall(_from_tensors(tensors, layouts), list(wanted) or outputs),
+        lambda: [_spec(source) for source in session.get_inputs()],
+        lambda: [_spec(source) for source in session.get_outputs()],
+        tuple(outputs),
+    )
+
+
+def _spec(source: Any) -> TensorSpec:
+    """A sequence of maps, as classifiers give, is JSON for each row."""
+    datatype = NAMED_TYPES[np.dtype(DTYPES[source.type]).name] if source.type in DTYPES else "BYTES"
+    shape = source.shape if source.type in DTYPES else (-1,)
+    return TensorSpec(source.name, datatype, [size if isinstance(size, int) else -1 for size in shape])
 
 
 class SessionCall(NamedTuple):
@@ -185,14 +204,7 @@ def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:
 def _fitting(tensor: Tensor, layout: RowLayout) -> Rows:
     if layout.table and len(tensor.shape) != 2:
         raise BadInput(f"input {tensor.name} is rows by columns, and the tensor has the shape {list(tensor.shape)}")
-    if layout.floats and tensor.datatype == "BYTES":
-        raise BadInput(f"input {tensor.name}: {layout.kind.refusal}, and the tensor is of datatype BYTES")
-    nested = layout.table and all(tensor.shape)  # so that an error names the row
-    rows = numbers(tensor.nested if nested else tensor.flat, layout).reshape(tensor.shape)
-    try:
-        return layout.fit(rows)
-    except BadInput as error:
-        raise BadInput(f"input {tensor.name}: {error}") from None
+    return fitted(tensor, layout)
 
 
 def _from_table(read: Table, layouts: Layouts) -> Feed:

@@ -5,18 +5,45 @@ Only this module turns the exceptions of frameworks into the container's errors.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NoReturn, TypeVar
+from functools import partial
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
 from torpor_container.content import Answers, RowLayout
-from torpor_container.errors import BadInput, ContainerError, MachineFault, OutOfMemory, PredictionFailed, bare
+from torpor_container.content.plain import Unwritable
+from torpor_container.errors import (
+    BadInput,
+    ContainerError,
+    MachineFault,
+    NotAcceptable,
+    OutOfMemory,
+    PredictionFailed,
+    UnsupportedContentType,
+    bare,
+)
+from torpor_container.formats import named_tensors
 from torpor_container.formats.format import Mapped
 from torpor_container.formats.frameworks import said_by
+from torpor_container.formats.named_tensors import TensorInputs
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.memory import no_memory
 
 Inputs = TypeVar("Inputs")
+
+VENDOR = "application/vnd."
+"""How the content types of the protocols begin that are no content types of rows."""
+VENDOR_CHARS = len(VENDOR)
+
+
+class Exchange(Protocol):
+    """One request of such a protocol, and its answer."""
+
+    def read(self, call: Invocation) -> Any:
+        """The model's inputs. Raises BadInput, NotAcceptable."""
+
+    def reply(self, prediction: Any) -> Reply:
+        """Raises Unwritable."""
 
 
 def _on_this_thread(work: Callable[[], None]) -> None:
@@ -47,6 +74,8 @@ class ServedModel(Generic[Inputs]):
     note: str = ""
     """What a person should know of how the model was loaded, for `torpor why`."""
     mapped: Mapped | None = None
+    tensors: TensorInputs | None = None
+    """How it takes named tensors, where that is not as rows of its layout."""
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Answer one request. Body, inputs and answer may be large: each is released once the next one is made.
@@ -64,9 +93,14 @@ class ServedModel(Generic[Inputs]):
             del fault
 
     def _answer(self, invocation: Invocation) -> Reply:
-        kind = self.answers.choose(invocation.accept)
+        exchange = None
+        if invocation.content_type[:VENDOR_CHARS] == VENDOR:
+            if (described := self._described(invocation)) is not None:
+                return described
+            exchange = self._exchange()
+        kind = self.answers.choose(invocation.accept) if exchange is None else ""
         try:
-            inputs = self.read(invocation)
+            inputs = self.read(invocation) if exchange is None else exchange.read(invocation)
         except ContainerError:
             raise
         except MemoryError as error:
@@ -90,9 +124,13 @@ class ServedModel(Generic[Inputs]):
                 raise OutOfMemory("out of memory while predicting") from error
             raise PredictionFailed.because(error) from error
         try:
+            if exchange is not None:
+                return exchange.reply(prediction)
             return Reply(self.answers.encode(prediction, kind), self.types.get(kind, kind))
         except ContainerError:
             raise
+        except Unwritable as error:
+            raise (NotAcceptable if error.elsewhere else PredictionFailed)(str(error)) from None
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while writing the answer: {error}") from error
         except BaseException as error:  # whatever a prediction raises as it is written, the model is at fault
@@ -101,6 +139,9 @@ class ServedModel(Generic[Inputs]):
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
         """Answer several requests with one prediction. If anything fails, predict for each alone."""
         try:
+            for one in invocations:
+                if one.content_type[:VENDOR_CHARS] == VENDOR:
+                    return self._exchanged_together(invocations)
             kinds = [self.answers.choose(invocation.accept) for invocation in invocations]
             rows: list[Any] = [self.read(invocation) for invocation in invocations]
             joined: Any = np.concatenate(rows)
@@ -110,6 +151,44 @@ class ServedModel(Generic[Inputs]):
         except BaseException:  # noqa: BLE001  a model may raise anything: the single predictions raise it again
             return [self._outcome(invocation) for invocation in invocations]
 
+    def _exchange(self) -> Exchange:
+        """Raises UnsupportedContentType for a model that takes no tensors."""
+        return named_tensors.TensorExchange(self._tensor_inputs())
+
+    def _exchanged_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        """As `invoke_together`, with requests of the protocols among others. Raises what any of them raises."""
+        replies: list[Callable[[Any], Reply]] = []
+        rows: list[Any] = []
+        for one in invocations:
+            if one.content_type[:VENDOR_CHARS] != VENDOR:
+                replies.append(partial(self._encoded, self.answers.choose(one.accept)))
+                rows.append(self.read(one))
+                continue
+            if self._described(one) is not None:
+                raise ValueError("a question about the model predicts nothing")
+            exchange = self._exchange()
+            replies.append(exchange.reply)
+            rows.append(exchange.read(one))
+        joined: Any = np.concatenate(rows)
+        predictions = np.split(self.predict(joined), np.cumsum([len(one) for one in rows[:-1]]))
+        return [reply(prediction) for reply, prediction in zip(replies, predictions, strict=True)]
+
+    def _encoded(self, kind: str, prediction: Any) -> Reply:
+        return Reply(self.answers.encode(prediction, kind), self.types.get(kind, kind))
+
+    def _tensor_inputs(self) -> TensorInputs:
+        if self.tensors is not None:
+            return self.tensors
+        if self.layout is None:
+            raise UnsupportedContentType(f"a {self.format} model of this kind takes no named tensors")
+        return named_tensors.of_layout(self.layout, self.predict)
+
+    def _described(self, invocation: Invocation) -> Reply | None:
+        """The answer to a question about the model; None for a request that is none. Raises UnsupportedContentType."""
+        if not named_tensors.is_metadata(invocation.content_type):
+            return None
+        return named_tensors.metadata(invocation, self._tensor_inputs(), self.format)
+
     def _outcome(self, invocation: Invocation) -> Reply | Exception:
         try:
             return self.invoke(invocation)
@@ -117,15 +196,16 @@ class ServedModel(Generic[Inputs]):
             return error
 
     def give_way(self, other: "ServedModel[Inputs]") -> None:
-        last: list[Any] = [self.native, self.predict]
+        last: list[Any] = [self.native, self.predict, self.tensors]
+        self.tensors = other.tensors
         self.refusals = (*self.refusals, *other.refusals)
         self.native, self.predict = None, lambda inputs: other.predict(inputs)  # as long as that one has not left too
         self.freed(last.clear)
 
     def close(self) -> None:
         """Free the framework's object, even if this one is still referenced."""
-        last: list[Any] = [self.native, self.predict, self.read, self.layout]
-        self.native, self.predict, self.read, self.layout = None, _closed, _unread, None
+        last: list[Any] = [self.native, self.predict, self.read, self.layout, self.tensors]
+        self.native, self.predict, self.read, self.layout, self.tensors = None, _closed, _unread, None, None
         self.freed(last.clear)
 
 

@@ -54,14 +54,22 @@ BODY_LIMIT_BYTES = 8 << 20
 """The largest body of a request to any service but S3: it is read whole, since the signature covers it."""
 
 
+def _nobody_unsigned(scope: Scope) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class CallsByHead:
     """The calls of a service whose requests say in their heads what they are for."""
 
     kind: CallKind
-    need: Callable[[Scope, CallerAccess], AccessNeed]
-    """Raises AccessRefused for a request that names two things."""
+    need: Callable[[Scope, CallerAccess], AccessNeed] | None
+    """Raises AccessRefused for a request that names two things. None: the service itself checks what callers may."""
     refuse: Refuse
+    anybody: Callable[[Scope], bool] = _nobody_unsigned
+    """Whether a request needs no caller, such as one that asks for health."""
+    passwords: bool = False
+    """Whether a caller may send an access key and its secret, by HTTP's Basic authentication, and sign nothing."""
 
 
 class AboutCallers(Protocol):
@@ -164,6 +172,9 @@ class AccessDoor:
     async def _signed(self, service: str, scope: Scope, receive: Receive, send: Send) -> None:
         calls = self._by_head.get(service)
         refuse = refuse_in_protocol if calls is None else calls.refuse
+        if calls is not None and calls.anybody(scope):
+            await self._gateway.serve(service, scope, receive, send)
+            return
         try:
             body = await taken(scope, receive, BODY_LIMIT_BYTES)
         except Disconnected:
@@ -175,10 +186,11 @@ class AccessDoor:
             if calls is not None and is_dashboards(scope):
                 access = self._pages.dashboards(scope)
             else:
-                access = self._caller(scope, body, signed_as(scope))
+                by_password = self._verifier.password_caller(scope) if calls is not None and calls.passwords else None
+                access = by_password or self._caller(scope, body, signed_as(scope))
             send = self._denied.noting([access], send)
             self._throttle.count(CallKind.CONTROL if calls is None else calls.kind, access.principal)
-            if calls is not None:
+            if calls is not None and calls.need is not None:
                 access.check((calls.need(scope, access),))
         except NotLoggedIn as asked:
             await sent(self._pages.refused_in_text(asked, scope), send)

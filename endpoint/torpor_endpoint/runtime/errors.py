@@ -179,6 +179,8 @@ class RuntimeFault(Exception):
         super().__init__(situation.name)
         self.timed_out = False
         """Whether a container did not answer in time."""
+        self.cause: Fault | None = None
+        """The fault of an instance that led to it, if one told it."""
         self.situation = situation
         self.original = original
         self.steps = steps
@@ -213,9 +215,12 @@ def from_answer(answer: UpstreamAnswer, place: ErrorPlace) -> RuntimeFault:
     if fault is None:
         return model_error(answer.status, answer.body.decode("utf-8", "replace"))
     message = json.loads(answer.body)["message"]
-    situation = FAULTS.get(Fault(fault.decode()))
+    told = Fault(fault.decode())
+    situation = FAULTS.get(told)
     if situation is not None:
-        return RuntimeFault(situation, detail=message)
+        refused = RuntimeFault(situation, detail=message)
+        refused.cause = told
+        return refused
     if fault == Fault.TIMED_OUT.value.encode():
         return timed_out(place)
     return model_error(answer.status, message)

@@ -13,6 +13,7 @@ from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
+from torpor_endpoint.runtime.face_notes import FACE
 from torpor_endpoint.runtime.observing.answer_heads import head_of
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, server_timing
@@ -157,6 +158,8 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
 def _refusal(passage: Passage, fault: RuntimeFault) -> InvokeAnswer:
     """In the words of the region that the request was signed for, if it was signed."""
     scope, place = passage.scope, passage.place
+    if FACE in scope:
+        scope[FACE].fault = fault
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     region = region_of(headers, scope.get("query_string", b"").decode("latin-1"), otherwise=place.region)
     status, answered, body = wire_form(fault, place._replace(region=region))

@@ -1,5 +1,6 @@
 """Lists every service of an endpoint once: those of SageMaker here, and those of the account beside them."""
 
+import re
 from typing import Any
 
 from torpor_account import services as of_account
@@ -64,4 +65,8 @@ SERVICES: tuple[AwsService[Any], ...] = (
 )
 """All services, in the order of the documentation."""
 
-ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES))
+OPEN_INFERENCE = "open-inference"
+FACES = (Address(OPEN_INFERENCE, signed_as=("sagemaker",), paths=re.compile(r"/v2(/.*)?", re.DOTALL)),)
+"""Protocols that are not AWS's, and the paths of each: no bucket of S3 can have such a name."""
+
+ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES, *FACES))

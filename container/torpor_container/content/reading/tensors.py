@@ -49,7 +49,23 @@ class Tensor:
     name: str
     shape: tuple[int, ...]
     datatype: str
-    flat: list[Any]
+    values: list[Any] | None = None
+    """As JSON has them, flat."""
+    array: Any = None
+    """As an array of the tensor's shape and datatype, if its data came in binary: its BYTES are `bytes`."""
+
+    @property
+    def flat(self) -> list[Any]:
+        """The values, in row-major order. Those of BYTES are text. Raises BadInput for bytes that are none."""
+        if self.values is not None:
+            return self.values
+        if self.datatype != "BYTES":
+            flat: list[Any] = self.array.ravel().tolist()
+            return flat
+        try:
+            return [one.decode() if isinstance(one, bytes) else one for one in self.array.ravel().tolist()]
+        except UnicodeDecodeError as error:
+            raise BadInput(f"tensor {self.name}: an element is not text in UTF-8: {error.reason}") from None
 
     @property
     def nested(self) -> Any:
@@ -95,7 +111,7 @@ def asked(request: Mapping[str, Any]) -> TensorRequest:
 
 def tensors(inputs: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
     """The tensors by name. Raises BadInput, which names the tensor."""
-    read = [_tensor(one) for one in inputs]
+    read = [checked_tensor(one) for one in inputs]
     named = {one.name: one for one in read}
     if len(named) < len(read):
         raise BadInput(f"a tensor's name is there twice: {', '.join(one.name for one in read)}")
@@ -107,7 +123,11 @@ def table_of_tensors(inputs: Sequence[Mapping[str, Any]]) -> tuple[Any, list[obj
 
     Raises BadInput.
     """
-    read = list(tensors(inputs).values())
+    return table_of(list(tensors(inputs).values()))
+
+
+def table_of(read: Sequence[Tensor]) -> tuple[Any, list[object] | None]:
+    """As `table_of_tensors`, of tensors that were read. Raises BadInput."""
     if len(read) == 1 and len(read[0].shape) == 2 and read[0].shape[1] != 1:
         return read[0].nested, None
     for one in read:
@@ -122,7 +142,8 @@ def table_of_tensors(inputs: Sequence[Mapping[str, Any]]) -> tuple[Any, list[obj
     return [list(row) for row in zip(*(one.flat for one in read), strict=True)], [one.name for one in read]
 
 
-def _tensor(members: Mapping[str, Any]) -> Tensor:
+def checked_tensor(members: Mapping[str, Any]) -> Tensor:
+    """The tensor, with its values as JSON has them. Raises BadInput, which names it."""
     name = str(members.get("name"))
     if missing := [member for member in MEMBERS if member not in members]:
         raise BadInput(f"tensor {name} lacks {', '.join(missing)}")

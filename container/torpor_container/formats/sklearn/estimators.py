@@ -50,6 +50,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         layout=None if taken else layout,
         rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
+        tensors=mixed.tensor_inputs(taken, estimator) if taken else None,
     )
 
 

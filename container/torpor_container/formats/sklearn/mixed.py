@@ -3,7 +3,7 @@
 pandas is imported when such an estimator is loaded, and for nothing else. A missing value is NaN, as pandas reads it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -12,10 +12,13 @@ import numpy as np
 
 from torpor_container.content import Rows
 from torpor_container.content.column_names import listed
+from torpor_container.content.open_inference.infer_response import PREDICTION
 from torpor_container.content.reading.cell_tables import as_rows, read_cells, read_table
-from torpor_container.content.reading.cells import read_any, read_document, typed
+from torpor_container.content.reading.cells import Cell, read_any, read_document, typed
+from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, PredictionFailed
+from torpor_container.formats.named_tensors import ANY_INPUT, TensorInputs, TensorSpec, table_for_rows
 from torpor_container.formats.sklearn.fitted_columns import EstimatorColumns, Form
 from torpor_container.how_to_install import how_to_install
 from torpor_container.invocation import Invocation
@@ -51,6 +54,48 @@ def reader(columns: EstimatorColumns, pandas: Callable[[], Any] = _installed_pan
         return _frame(read_table(call.body, call.content_type), columns, module)
 
     return framed
+
+
+def tensor_inputs(
+    columns: EstimatorColumns, estimator: Any, pandas: Callable[[], Any] = _installed_pandas
+) -> TensorInputs:
+    """How the estimator takes named tensors: one for each column, or rows by columns where it knows no names."""
+
+    def taken(tensors: Mapping[str, Tensor], wanted: Sequence[str]) -> Any:
+        read = as_rows(table_for_rows(list(tensors.values())))
+        if columns.form is Form.DOCUMENTS:
+            return _documents(read._replace(names=None))
+        if columns.form is Form.RECORDS:
+            return _records(read)
+        if columns.form is Form.ARRAY:
+            return _array(read, columns)
+        if (module := pandas()) is None:
+            raise PredictionFailed(no_pandas())
+        return _frame(read, columns, module)
+
+    return TensorInputs(taken, lambda: _specs(columns), lambda: [TensorSpec(PREDICTION, _predicted(estimator), (-1,))])
+
+
+def _specs(columns: EstimatorColumns) -> list[TensorSpec]:
+    if columns.form in (Form.DOCUMENTS, Form.RECORDS):
+        return [TensorSpec(ANY_INPUT, "BYTES", (-1, 1))]
+    if columns.names is None:
+        return [TensorSpec(ANY_INPUT, "BYTES", (-1, columns.count or -1))]
+    types = [DATATYPES_OF_CELLS.get(columns.cell(place), "BYTES") for place in range(len(columns.names))]
+    return [TensorSpec(name, datatype, (-1, 1)) for name, datatype in zip(columns.names, types, strict=True)]
+
+
+DATATYPES_OF_CELLS = {Cell.ANY: "FP64", Cell.NUMBER: "FP64", Cell.TRUTH: "BOOL"}
+"""The datatype of a column in the metadata: any that the column's cells take will do."""
+
+
+def _predicted(estimator: Any) -> str:
+    """The datatype of what it predicts: that of its classes, or numbers."""
+    classes = getattr(estimator, "classes_", None)
+    if isinstance(classes, list) or classes is None:
+        return "FP64"
+    dtype = np.asarray(classes).dtype
+    return NAMED_TYPES.get(dtype.name, "BYTES")
 
 
 # -- frames and arrays -------------------------------------------------------------------------------------------------

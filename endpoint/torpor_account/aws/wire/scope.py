@@ -35,6 +35,8 @@ class Address:
     """The part before the operation in X-Amz-Target, or after /service/ in the path of a CBOR call."""
     version: str | None = None
     """The version of its API, by which a query call names it."""
+    paths: re.Pattern[str] | None = None
+    """The paths that are its own, signed as `sagemaker` or not signed: that of a protocol which is not AWS's."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,6 +55,7 @@ class Addresses:
                 self._signed_as.setdefault(name, one.service)  # SageMaker's services share a name: see `_sagemaker`
         self._signing_names = {one.service: one.names[0] for one in known}
         self._nowhere = {one.service for one in known} - self._signed_as.keys() | NO_SERVICES
+        self._by_path = [(one.paths, one.service) for one in known if one.paths is not None]
         self.targets = {one.target: one.service for one in known if one.target is not None}
         self.versions = {one.version: one.service for one in known if one.version is not None}
 
@@ -63,6 +66,10 @@ class Addresses:
         request that no other service matches goes to S3, whose requests may be unsigned and may have any path.
         """
         signed = signed_for(headers, query)
+        if signed is None or signed == "sagemaker":
+            for paths, service in self._by_path:
+                if paths.fullmatch(path):
+                    return service
         if signed is None:
             return self._unsigned(method, path, headers, query)
         if signed in self._nowhere:

@@ -1,0 +1,204 @@
+"""Reads an inference request: JSON, and behind it the data of the tensors that have it in binary.
+
+The content type is that by which Triton's clients send such a body to SageMaker. `json-header-size` is the length of
+the JSON; without it the whole body is JSON, and 0 means that the body is the data of the model's one input. The face
+adds the name and the version that the caller gave the model.
+
+A body with `outputs` in place of `inputs` is the answer of the container before, in an inference pipeline.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from torpor_container.content.media import TENSORS, parameters
+from torpor_container.content.open_inference.tensor_bytes import BYTES, Array, array_of, of_objects
+from torpor_container.content.reading.json_values import parse
+from torpor_container.content.reading.tensors import CODECS, DATATYPES, Tensor, are_tensors, checked_tensor
+from torpor_container.errors import BadInput
+
+HEADER_SIZE = "json-header-size"
+MODEL_NAME, MODEL_VERSION = "model-name", "model-version"
+BINARY_SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"
+SIZE_MAX = 2**31
+RANK_MAX = 32
+MEMBERS = ("inputs", "outputs", "id", "parameters", "model_name", "model_version")
+
+
+@dataclass(frozen=True)
+class InferRequest:
+    """What a request asks of a model. `raw` is the data of the only input, if the body is nothing else.
+
+    `outputs` are the names of those that are wanted, and whether in binary; empty for all, in binary if `binary`.
+    """
+
+    tensors: Mapping[str, Tensor]
+    outputs: Mapping[str, bool] = field(default_factory=dict)
+    binary: bool = False
+    request_id: str | None = None
+    raw: bytes | None = None
+    model_name: str = ""
+    model_version: str = ""
+
+
+def read_request(body: bytes, content_type: str) -> InferRequest:
+    """Raises BadInput, which names the member or the tensor at fault."""
+    given = parameters(content_type)
+    name, version = unquote(given.get(MODEL_NAME, "")), unquote(given.get(MODEL_VERSION, ""))
+    size = _header_size(given.get(HEADER_SIZE), len(body))
+    if size == 0:
+        return InferRequest({}, {}, True, None, body, name, version)
+    document = parse(body[:size])
+    if not isinstance(document, dict):
+        raise BadInput("a request of the Open Inference Protocol is a JSON object with inputs")
+    if unknown := [key for key in document if key not in MEMBERS]:
+        raise BadInput(f"a request of the Open Inference Protocol has no member {', '.join(unknown)}")
+    data = _BinaryData(memoryview(body)[size:])
+    if "inputs" not in document and are_tensors(document.get("outputs")):
+        tensors = _tensors(document["outputs"], data)
+        request = InferRequest(tensors, {}, data.used, _text(document, "id"), None, name, version)
+    else:
+        tensors = _tensors(document.get("inputs"), data)
+        asked = _parameters(document.get("parameters"), "the request", (ALL_BINARY,))
+        binary = _truth(asked, ALL_BINARY, "the request")
+        outputs = _outputs(document.get("outputs"), binary)
+        request = InferRequest(tensors, outputs, binary, _text(document, "id"), None, name, version)
+    data.check_end()
+    return request
+
+
+class _BinaryData:
+    """What follows the JSON, taken piece by piece."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def used(self) -> bool:
+        return self._at > 0
+
+    def take(self, name: str, size: object) -> memoryview:
+        if type(size) is not int or size < 0:
+            raise BadInput(f"tensor {name} has the {BINARY_SIZE} {size!r}: it is a number of bytes")
+        if self._at + size > len(self._data):
+            left = len(self._data) - self._at
+            raise BadInput(f"tensor {name} has a {BINARY_SIZE} of {size}, and {left} bytes are left of the body")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def check_end(self) -> None:
+        if self._at != len(self._data):
+            raise BadInput(
+                f"{len(self._data) - self._at} bytes follow the last tensor: check the length of the JSON "
+                f"(Inference-Header-Content-Length, or {HEADER_SIZE}) and each {BINARY_SIZE}"
+            )
+
+
+def _header_size(text: str | None, whole: int) -> int:
+    if text is None:
+        return whole
+    if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > whole:
+        raise BadInput(f"{HEADER_SIZE}={text[:20]!r} is no length of the JSON in a body of {whole} bytes")
+    return int(text)
+
+
+def _tensors(given: object, data: _BinaryData) -> dict[str, Tensor]:
+    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
+        raise BadInput("inputs is a list of tensors, each with name, shape, datatype and data")
+    read: dict[str, Tensor] = {}
+    for members in given:
+        tensor = _tensor(members, data)
+        if tensor.name in read:
+            raise BadInput(f"a tensor's name is there twice: {tensor.name}")
+        read[tensor.name] = tensor
+    return read
+
+
+def _tensor(members: Mapping[str, Any], data: _BinaryData) -> Tensor:
+    asked = members.get("parameters")
+    if not (isinstance(asked, dict) and BINARY_SIZE in asked):
+        return checked_tensor(members)
+    name = members.get("name")
+    if not isinstance(name, str) or not name:
+        raise BadInput("each tensor has a name, which is text")
+    _parameters(asked, f"tensor {name}", (BINARY_SIZE,))
+    if unknown := [member for member in members if member not in ("name", "shape", "datatype", "parameters")]:
+        raise BadInput(f"tensor {name} has its data in binary, and no {', '.join(unknown)} beside it")
+    datatype, shape = members.get("datatype"), members.get("shape")
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
+        raise BadInput(f"tensor {name} is of datatype {datatype!r}, and these are known: {', '.join(DATATYPES)}")
+    checked = checked_shape(name, shape)
+    return Tensor(name, checked, datatype, array=array_of(name, datatype, checked, data.take(name, asked[BINARY_SIZE])))
+
+
+def checked_shape(name: str, shape: object) -> tuple[int, ...]:
+    """Raises BadInput."""
+    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size < SIZE_MAX for size in shape):
+        raise BadInput(f"tensor {name} has the shape {str(shape)[:60]}: it is a list of sizes")
+    if len(shape) > RANK_MAX:
+        raise BadInput(f"tensor {name} has {len(shape)} dimensions, and {RANK_MAX} are the most")
+    return tuple(shape)
+
+
+def _outputs(given: object, binary: bool) -> dict[str, bool]:
+    if given is None:
+        return {}
+    if not isinstance(given, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) for one in given
+    ):
+        raise BadInput("outputs is a list of objects, each with the name of an output")
+    wanted = {}
+    for one in given:
+        if unknown := [member for member in one if member not in ("name", "parameters")]:
+            raise BadInput(f"output {one['name']} has {', '.join(unknown)}, which the protocol does not have")
+        asked = _parameters(one.get("parameters"), f"output {one['name']}", (BINARY,))
+        wanted[one["name"]] = _truth(asked, BINARY, f"output {one['name']}", binary)
+    return wanted
+
+
+def _parameters(given: object, owner: str, known: Sequence[str]) -> Mapping[str, Any]:
+    """Raises BadInput for one that is not known and may change what the request means."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise BadInput(f"the parameters of {owner} are a JSON object")
+    for name, value in given.items():
+        if name not in known and not (name == "content_type" and value in CODECS):
+            raise BadInput(f"the parameter {name} of {owner} is not supported: leave it out")
+    return given
+
+
+def _truth(asked: Mapping[str, Any], name: str, owner: str, otherwise: bool = False) -> bool:
+    value = asked.get(name, otherwise)
+    if not isinstance(value, bool):
+        raise BadInput(f"the parameter {name} of {owner} is true or false, and not {str(value)[:40]!r}")
+    return value
+
+
+def _text(document: Mapping[str, Any], member: str) -> str | None:
+    value = document.get(member)
+    if value is not None and not isinstance(value, str):
+        raise BadInput(f"{member} is text")
+    return value
+
+
+def raw_tensor(name: str, datatype: str, shape: Sequence[int], data: bytes) -> Tensor:
+    """The tensor of a body that is the data of one input, whose metadata these are. Raises BadInput."""
+    if datatype == BYTES:
+        return Tensor(name, (1,), datatype, array=of_objects([data]))
+    sizes = [1 if place == 0 and size < 0 else size for place, size in enumerate(shape)]
+    item = array_of(name, datatype, (0,), memoryview(b"")).dtype.itemsize
+    free = [place for place, size in enumerate(sizes) if size < 0]
+    if len(free) > 1:
+        raise BadInput(f"input {name} has more than one free dimension ({list(shape)}): send its shape, in JSON")
+    for place in free:
+        rest = item
+        for at, size in enumerate(sizes):
+            rest *= size if at != place else 1
+        sizes[place] = len(data) // rest if rest else 0
+    return Tensor(name, tuple(sizes), datatype, array=array_of(name, datatype, sizes, memoryview(data)))
+
+
+__all__ = ["TENSORS", "Array", "InferRequest", "checked_shape", "raw_tensor", "read_request"]

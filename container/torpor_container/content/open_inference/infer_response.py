@@ -1,0 +1,93 @@
+"""Writes predictions as the protocol's named tensors: JSON, with the data of some behind it in binary."""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from torpor_container.content.media import JSON, TENSORS
+from torpor_container.content.open_inference.infer_request import BINARY_SIZE, HEADER_SIZE, InferRequest
+from torpor_container.content.open_inference.tensor_bytes import BYTES, Array, as_bytes, bytes_of, of_objects
+from torpor_container.content.plain import Outputs, Unwritable, plain
+from torpor_container.content.reading.tensors import NAMED_TYPES
+
+PREDICTION = "predict"
+"""What MLServer calls the output of XGBoost's and scikit-learn's models."""
+
+
+def tensors_of(prediction: Any, only: str) -> dict[str, Array]:
+    """The outputs of a prediction by name; `only` names the output of a model that has one. Raises Unwritable."""
+    if type(prediction) is Outputs:
+        return {name: array_of_values(value) for name, value in prediction.items()}
+    return {only: array_of_values(prediction)}
+
+
+def array_of_values(value: Any) -> Array:
+    """An array of one of the protocol's types. What no such array holds is BYTES of JSON for each row. Raises
+    Unwritable."""
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.dtype.name in NAMED_TYPES:
+        return _of_cells(value) if value.dtype.hasobject else value
+    values = plain(value, "tensors")
+    if isinstance(values, dict):
+        values = [values]
+    try:
+        array = np.array(values)
+    except ValueError:  # its rows are not of one length
+        array = of_objects(values)
+    if array.dtype.name in NAMED_TYPES and not array.dtype.hasobject:
+        return array
+    return _of_cells(np.array(values, dtype=object) if array.dtype.kind in "USO" else array)
+
+
+def _of_cells(array: Array) -> Array:
+    """BYTES: text as it is, and any other value as JSON."""
+    cells = [
+        one if isinstance(one, str | bytes) else json.dumps(plain(one, "tensors")) for one in array.ravel().tolist()
+    ]
+    return of_objects(cells).reshape(array.shape)
+
+
+def datatype_of(array: Array) -> str:
+    return BYTES if array.dtype.kind in "OUS" else NAMED_TYPES[array.dtype.name]
+
+
+def written(tensors: Mapping[str, Array], request: InferRequest) -> tuple[bytes, str]:
+    """The answer to a request, and its content type. Raises Unwritable for a number that JSON does not have."""
+    document: dict[str, Any] = {"model_name": request.model_name}
+    if request.model_version:
+        document["model_version"] = request.model_version
+    if request.request_id is not None:
+        document["id"] = request.request_id
+    described: list[dict[str, Any]] = []
+    pieces: list[bytes] = []
+    for name, array in tensors.items():
+        one: dict[str, Any] = {"name": name, "datatype": datatype_of(array), "shape": list(array.shape)}
+        if request.outputs.get(name, request.binary):
+            pieces.append(bytes_of(array))
+            one["parameters"] = {BINARY_SIZE: len(pieces[-1])}
+        else:
+            one["data"] = _as_json(name, array)
+        described.append(one)
+    document["outputs"] = described
+    head = json.dumps(document).encode()
+    kind = f"{TENSORS};{HEADER_SIZE}={len(head)}" if pieces else TENSORS
+    return b"".join((head, *pieces)), kind
+
+
+def _as_json(name: str, array: Array) -> Sequence[Any]:
+    values: list[Any] = array.ravel().tolist()
+    if array.dtype.kind == "f" and not all(map(isfinite, values)):
+        raise Unwritable.here(
+            f"output {name} has a number that JSON does not have (NaN or infinity): ask for it in binary"
+        )
+    if array.dtype.kind not in "OUS":
+        return values
+    try:
+        return [as_bytes(one).decode() for one in values]
+    except UnicodeDecodeError:
+        raise Unwritable.here(f"output {name} has bytes that are no text: ask for it in binary") from None
+
+
+__all__ = ["JSON", "PREDICTION", "array_of_values", "datatype_of", "tensors_of", "written"]

@@ -1,0 +1,1 @@
+"""Other protocols than SageMaker's, on the same port: they parse and answer, and each request is one InvokeEndpoint."""

@@ -1,0 +1,84 @@
+"""Finds the TargetModel that a face's client means by a model's name: the object below the prefix, perhaps without the
+ending of its archive."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Protocol
+
+from torpor_account.s3.access.embedded import StorageError
+from torpor_container.core.near_names import SUFFIXES
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
+
+ENDINGS = (*SUFFIXES, ".zip", ".onnx", ".ubj", ".json", ".joblib", ".pkl", ".skops", ".model", ".txt")
+"""A name that ends so is a TargetModel as it stands: nothing is looked up for it."""
+KNOWN_MAX = 4096
+
+
+class ModelListing(Protocol):
+    """Where models are stored."""
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        """All keys that begin with the prefix, in order. Raises StorageError."""
+
+
+class Targets:
+    """The names that were looked up, and what they meant. `storage` is None where objects cannot be listed."""
+
+    def __init__(self, storage: ModelListing | None) -> None:
+        self._storage = storage
+        self._known: dict[tuple[str, str], str] = {}
+
+    def known(self, live: ServedEndpoint, model: str) -> str | None:
+        """The target, if it need not be looked up; else None."""
+        if self._storage is None or model.endswith(ENDINGS):
+            return model
+        return self._known.get((live.name, model))
+
+    async def found(self, live: ServedEndpoint, model: str) -> str:
+        """The target: the object of this very name, else the archive that is called so. The name itself where there is
+        neither, which InvokeEndpoint then refuses."""
+        target = self.known(live, model)
+        if target is not None:
+            return target
+        target = await asyncio.to_thread(self._looked_up, live, model)
+        if target is None:
+            return model
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[live.name, model] = target
+        return target
+
+    async def exists(self, live: ServedEndpoint, target: str) -> bool:
+        """Whether there is an object of this name. True where that cannot be known, or the endpoint has one model."""
+        if self._storage is None or not any(_prefixes(live)):
+            return True
+        return await asyncio.to_thread(lambda: target in self._keys(live, target))
+
+    async def listed(self, live: ServedEndpoint) -> list[str]:
+        """The models of an endpoint of many: every object below its prefix. Empty where that cannot be read."""
+        return await asyncio.to_thread(self._listed, live)
+
+    def _looked_up(self, live: ServedEndpoint, model: str) -> str | None:
+        names = set(self._keys(live, model))
+        return next((name for name in (model, *(f"{model}{ending}" for ending in SUFFIXES)) if name in names), None)
+
+    def _listed(self, live: ServedEndpoint) -> list[str]:
+        return list(dict.fromkeys(key for key in self._keys(live, "") if key and not key.endswith("/")))
+
+    def _keys(self, live: ServedEndpoint, beginning: str) -> Iterator[str]:
+        assert self._storage is not None, "nothing is looked up without a storage"
+        for bucket, prefix in dict.fromkeys(_prefixes(live)):
+            try:
+                for key in self._storage.keys(bucket, f"{prefix}{beginning}"):
+                    yield key.removeprefix(prefix)
+            except StorageError:  # the request itself tells its caller what is wrong
+                continue
+
+
+def _prefixes(live: ServedEndpoint) -> Iterator[tuple[str, str]]:
+    """Bucket and prefix of each container of many models."""
+    for pool in live.every_pool:
+        for container in pool.variant.containers:
+            if container.multi_model and container.model_data_url is not None:
+                bucket, _, prefix = container.model_data_url.removeprefix("s3://").partition("/")
+                yield bucket, prefix if prefix.endswith("/") or not prefix else f"{prefix}/"

@@ -1,0 +1,29 @@
+"""How the door asks callers of the Open Inference Protocol: by a signature, or by an access key and its secret.
+
+The protocol's clients sign nothing. Each has a way to send HTTP's Basic authentication. The face itself checks what a
+caller may do, once it knows the model.
+"""
+
+from torpor_account.access.door import CallsByHead
+from torpor_account.access.problems import Problem
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import Scope, Send, sent
+from torpor_account.core.access.rates import CallKind
+from torpor_endpoint.faces.open_inference.v2_answers import refused
+from torpor_endpoint.faces.open_inference.v2_paths import OPEN
+
+THROTTLED, _ = Problem.THROTTLED.json
+
+
+async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
+    """Answer in the protocol's own form: 401 to whom nobody knows, 429 to who calls too often, 403 to the others."""
+    signed = any(name == b"authorization" for name, _ in scope["headers"])
+    status = 429 if error.code == THROTTLED else error.status
+    if status == 400:
+        status = 403 if signed else 401
+    await sent(refused(error.message, status), send)
+
+
+V2_AT_THE_DOOR = CallsByHead(
+    CallKind.INVOCATIONS, None, refuse, anybody=lambda scope: scope["path"].rstrip("/") in OPEN, passwords=True
+)

@@ -1,0 +1,27 @@
+"""What a face and a request's passage tell each other: the face's name, and why the passage refused the request.
+
+A face speaks another protocol than SageMaker's, and turns each of its requests into an InvokeEndpoint. The note goes
+along in the scope, so that the books have the face's name and the face can say in its own words what went wrong.
+"""
+
+from torpor_account.aws.wire.asgi import Scope
+from torpor_endpoint.runtime.errors import RuntimeFault
+
+FACE = "torpor.face"
+"""The key in a request's scope of its `FaceNote`; a request of InvokeEndpoint itself has none."""
+
+
+class FaceNote:
+    """One request of a face. `fault` is None while nothing has gone wrong."""
+
+    __slots__ = ("face", "fault")
+
+    def __init__(self, face: str) -> None:
+        self.face = face
+        self.fault: RuntimeFault | None = None
+
+
+def face_of(scope: Scope) -> str:
+    """The name of the face by which a request came; empty for SageMaker's own."""
+    note: FaceNote | None = scope.get(FACE)
+    return "" if note is None else note.face
