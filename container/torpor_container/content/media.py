@@ -10,10 +10,6 @@ JSONLINES = "application/jsonlines"
 NPY = "application/x-npy"
 RECORDIO = "application/x-recordio-protobuf"
 NPZ = "application/x-npz"
-TENSORS = "application/vnd.sagemaker-triton.binary+json"
-"""Named tensors of the Open Inference Protocol, as Triton's clients send them to SageMaker (see `open_inference`)."""
-METADATA = "application/vnd.torpor.model-metadata"
-"""A question about the model's inputs and outputs, without a body."""
 
 ALIASES = {
     "csv": CSV,

@@ -32,7 +32,7 @@ from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import onnx_weights
 from torpor_container.formats.format import Conventions, Format, Mapped, MappedForm, ServableModel, named
-from torpor_container.formats.named_tensors import TensorInputs, TensorSpec, fitted
+from torpor_container.formats.protocols.named_tensors import TensorInputs, TensorSpec, fitted
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes.import_steps import Step

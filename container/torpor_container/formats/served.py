@@ -22,10 +22,10 @@ from torpor_container.errors import (
     UnsupportedContentType,
     bare,
 )
-from torpor_container.formats import named_tensors
 from torpor_container.formats.format import Mapped
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.named_tensors import TensorInputs
+from torpor_container.formats.protocols import named_tensors
+from torpor_container.formats.protocols.named_tensors import TensorInputs
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.memory import no_memory
 
@@ -36,7 +36,7 @@ VENDOR = "application/vnd."
 VENDOR_CHARS = len(VENDOR)
 
 
-class Exchange(Protocol):
+class ProtocolExchange(Protocol):
     """One request of such a protocol, and its answer."""
 
     def read(self, call: Invocation) -> Any:
@@ -151,7 +151,7 @@ class ServedModel(Generic[Inputs]):
         except BaseException:  # noqa: BLE001  a model may raise anything: the single predictions raise it again
             return [self._outcome(invocation) for invocation in invocations]
 
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> ProtocolExchange:
         """Raises UnsupportedContentType for a model that takes no tensors."""
         return named_tensors.TensorExchange(self._tensor_inputs())
 

@@ -26,7 +26,7 @@ class NoSuchModel(LookupError):
     """The endpoint has no model of this name."""
 
 
-class Kind(NamedTuple):
+class ModelNaming(NamedTuple):
     """How requests name a model of an endpoint."""
 
     many: bool
@@ -68,10 +68,10 @@ def endpoint_for(named: str | None, model: str, roster: ServedEndpoints) -> Serv
     )
 
 
-def kind_of(live: ServedEndpoint) -> Kind:
+def kind_of(live: ServedEndpoint) -> ModelNaming:
     pools = live.production.values() if live.production else live.every_pool
     many = any(takes_target(pool.variant, tuple(range(len(pool.variant.containers)))) for pool in pools)
-    return Kind(many, live.takes_components)
+    return ModelNaming(many, live.takes_components)
 
 
 def naming_headers(live: ServedEndpoint, model: str, target: str) -> Headers:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from torpor_container.content.media import TENSORS, parameters
-from torpor_container.content.open_inference.tensor_bytes import BYTES, Array, array_of, of_objects
+from torpor_container.content.media import parameters
+from torpor_container.content.open_inference.tensor_bytes import BYTES, array_of, of_objects
 from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.tensors import CODECS, DATATYPES, Tensor, are_tensors, checked_tensor
+from torpor_container.core.protocols.protocol_types import HEADER_SIZE, MODEL_NAME, MODEL_VERSION
 from torpor_container.errors import BadInput
 
-HEADER_SIZE = "json-header-size"
-MODEL_NAME, MODEL_VERSION = "model-name", "model-version"
 BINARY_SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"
 SIZE_MAX = 2**31
 RANK_MAX = 32
@@ -199,6 +198,3 @@ def raw_tensor(name: str, datatype: str, shape: Sequence[int], data: bytes) -> T
             rest *= size if at != place else 1
         sizes[place] = len(data) // rest if rest else 0
     return Tensor(name, tuple(sizes), datatype, array=array_of(name, datatype, sizes, memoryview(data)))
-
-
-__all__ = ["TENSORS", "Array", "InferRequest", "checked_shape", "raw_tensor", "read_request"]

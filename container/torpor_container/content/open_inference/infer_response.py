@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from torpor_container.content.media import JSON, TENSORS
-from torpor_container.content.open_inference.infer_request import BINARY_SIZE, HEADER_SIZE, InferRequest
+from torpor_container.content.open_inference.infer_request import BINARY_SIZE, InferRequest
 from torpor_container.content.open_inference.tensor_bytes import BYTES, Array, as_bytes, bytes_of, of_objects
 from torpor_container.content.plain import Outputs, Unwritable, plain
 from torpor_container.content.reading.tensors import NAMED_TYPES
+from torpor_container.core.protocols.protocol_types import HEADER_SIZE, TENSORS
 
 PREDICTION = "predict"
 """What MLServer calls the output of XGBoost's and scikit-learn's models."""
@@ -88,6 +88,3 @@ def _as_json(name: str, array: Array) -> Sequence[Any]:
         return [as_bytes(one).decode() for one in values]
     except UnicodeDecodeError:
         raise Unwritable.here(f"output {name} has bytes that are no text: ask for it in binary") from None
-
-
-__all__ = ["JSON", "PREDICTION", "array_of_values", "datatype_of", "tensors_of", "written"]

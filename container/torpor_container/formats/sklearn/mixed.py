@@ -18,7 +18,7 @@ from torpor_container.content.reading.cells import Cell, read_any, read_document
 from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, PredictionFailed
-from torpor_container.formats.named_tensors import ANY_INPUT, TensorInputs, TensorSpec, table_for_rows
+from torpor_container.formats.protocols.named_tensors import ANY_INPUT, TensorInputs, TensorSpec, table_for_rows
 from torpor_container.formats.sklearn.fitted_columns import EstimatorColumns, Form
 from torpor_container.how_to_install import how_to_install
 from torpor_container.invocation import Invocation

@@ -5,14 +5,14 @@ from functools import lru_cache
 from typing import Any
 
 from torpor_account.aws.wire.asgi import Headers, Response
-from torpor_container.content.media import JSON, TENSORS, parameters
+from torpor_container.core.protocols.protocol_types import HEADER_SIZE, TENSORS
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE
 from torpor_endpoint.faces.passage_calls import failure_of
 from torpor_endpoint.runtime.face_notes import FaceNote
 
 JSON_LENGTH = b"inference-header-content-length"
 BINARY = b"application/octet-stream"
-SIZE = "json-header-size"
+JSON = "application/json"
 
 
 def answered(note: FaceNote, status: int, headers: Headers, body: bytes) -> tuple[int, Headers, bytes]:
@@ -33,8 +33,8 @@ def typed(content_type: bytes) -> Headers:
     text = content_type.decode("latin-1")
     if not text.startswith(TENSORS):
         return [(CONTENT_TYPE, content_type)]
-    size = parameters(text).get(SIZE)
-    if size is None:
+    size = text.partition(f"{HEADER_SIZE}=")[2].partition(";")[0]
+    if not size:
         return [(CONTENT_TYPE, JSON.encode())]
     return [(CONTENT_TYPE, BINARY), (JSON_LENGTH, size.encode("latin-1"))]
 

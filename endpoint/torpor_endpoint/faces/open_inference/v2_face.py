@@ -25,7 +25,7 @@ from torpor_account.aws.wire.asgi import (
     taken,
 )
 from torpor_account.core.access.needs import AccessRefused, CallerAccess
-from torpor_container.content.media import METADATA, TENSORS
+from torpor_container.core.protocols.protocol_types import HEADER_SIZE, METADATA, MODEL_NAME, MODEL_VERSION, TENSORS
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, TARGET_MODEL
 from torpor_endpoint.faces.choosing_endpoints import (
@@ -148,7 +148,7 @@ class OpenInferenceFace:
         """The metadata of a model, which the question loads. Raises as the face refuses."""
         live, target = await self.found(call, scope)
         note = FaceNote(FACE_NAME)
-        kind = f"{METADATA};model-name={quote(call.model, safe='')};model-version={call.version or ONLY_VERSION}"
+        kind = f"{METADATA};{MODEL_NAME}={quote(call.model, safe='')};{MODEL_VERSION}={call.version or ONLY_VERSION}"
         headers = [*naming_headers(live, call.model, target), (CONTENT_TYPE, kind.encode())]
         kept = {**scope, "headers": [header for header in scope["headers"] if header[0] != b"content-length"]}
         answer = await passed(self._runtime, invocation_scope(kept, live.name, headers, note), nothing)
@@ -182,10 +182,10 @@ class OpenInferenceFace:
         kind = TENSORS
         for name, value in scope["headers"]:
             if name == JSON_LENGTH:
-                kind += f";json-header-size={value.decode('latin-1')[:20]}"
-        kind += f";model-name={quote(call.model, safe='')}"
+                kind += f";{HEADER_SIZE}={value.decode('latin-1')[:20]}"
+        kind += f";{MODEL_NAME}={quote(call.model, safe='')}"
         if call.version:
-            kind += f";model-version={call.version}"
+            kind += f";{MODEL_VERSION}={call.version}"
         naming = naming_headers(live, call.model, target)
         return [*naming, (CONTENT_TYPE, kind.encode()), (ACCEPT, TENSORS.encode())]
 

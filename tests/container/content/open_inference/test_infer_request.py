@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.content.media import TENSORS
 from torpor_container.content.open_inference.infer_request import read_request
 from torpor_container.content.open_inference.tensor_bytes import bytes_of, of_objects
 from torpor_container.content.reading.tensors import DATATYPES
+from torpor_container.core.protocols.protocol_types import TENSORS
 from torpor_container.errors import BadInput
 
 ROWS = np.array([[1.5, -2.0], [3.0, 4.0]], np.float32)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 from tests.container.helpers.served_models import load
-from torpor_container.content.media import METADATA, TENSORS
+from torpor_container.core.protocols.protocol_types import METADATA, TENSORS
 from torpor_container.errors import BadInput, CallerFault, ContainerError, NotAcceptable, UnsupportedContentType
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply

@@ -16,15 +16,16 @@ import numpy as np
 from torpor_container.content import RowLayout
 from torpor_container.content.accept import choose
 from torpor_container.content.layout import Rows
-from torpor_container.content.media import JSON, METADATA, TENSORS, media_type, parameters
+from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.open_inference import infer_request, infer_response
-from torpor_container.content.open_inference.infer_request import MODEL_NAME, MODEL_VERSION, InferRequest
+from torpor_container.content.open_inference.infer_request import InferRequest
 from torpor_container.content.open_inference.infer_response import PREDICTION
 from torpor_container.content.reading.categories import coded
 from torpor_container.content.reading.json_rows import laid, numbers
 from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor, table_of
 from torpor_container.content.table import Table
-from torpor_container.errors import BadInput, UnsupportedContentType
+from torpor_container.core.protocols.protocol_types import METADATA, MODEL_NAME, MODEL_VERSION, TENSORS
+from torpor_container.errors import BadInput, ContainerError, UnsupportedContentType
 from torpor_container.invocation import Invocation, Reply
 
 OFFERED = (TENSORS, JSON)
@@ -174,8 +175,8 @@ def tried_output(layout: RowLayout, predict: Callable[[Any], Any]) -> list[Tenso
     if layout.columns is not None and 0 < layout.columns <= COLUMNS_TRIED_MAX:
         try:
             array = infer_response.array_of_values(predict(np.zeros((1, layout.columns), layout.dtype)))
-        except Exception:  # noqa: BLE001  a model may raise anything: its metadata then say what is sure
-            pass
+        except (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, ContainerError):
+            pass  # its metadata then say what is sure
         else:
             return [TensorSpec(PREDICTION, infer_response.datatype_of(array), (-1, *array.shape[1:]))]
     return [TensorSpec(PREDICTION, "FP64", (-1,))]

@@ -1,0 +1,13 @@
+"""The content types by which the endpoint's faces and its instances speak of other protocols' requests."""
+
+from typing import Final
+
+TENSORS: Final = "application/vnd.sagemaker-triton.binary+json"
+"""Named tensors of the Open Inference Protocol, as Triton's clients send them to SageMaker."""
+METADATA: Final = "application/vnd.torpor.model-metadata"
+"""A question about a model's inputs and outputs, without a body."""
+HEADER_SIZE: Final = "json-header-size"
+"""A parameter of TENSORS: the length of the JSON before the data in binary. The whole body is JSON without it."""
+MODEL_NAME: Final = "model-name"
+MODEL_VERSION: Final = "model-version"
+"""Parameters of both: how the caller called the model, percent-encoded."""
