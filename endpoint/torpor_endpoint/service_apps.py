@@ -13,6 +13,7 @@ from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
+from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
@@ -121,7 +122,8 @@ class ServiceApps:
 
     def _open_inference(self) -> OpenInferenceFace:
         targets = Targets(self._parts.account.storage)
-        return OpenInferenceFace(self.runtime, self._parts.roster, targets, {})
+        repository = V2Repository(self._parts.roster, targets, self._ledger_reader, self._parts.flush_ledger)
+        return OpenInferenceFace(self.runtime, self._parts.roster, targets, repository.rows())
 
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""

@@ -46,6 +46,18 @@ class ColdPeriod(NamedTuple):
     waited_s: float  # for instances and models, all requests together
 
 
+class ModelSums(NamedTuple):
+    """What the requests to one model came to."""
+
+    model: str
+    requests: int = 0
+    errors: int = 0
+    total_s: float = 0.0
+    predict_s: float = 0.0
+    last_minute_s: float = 0.0
+    """The epoch seconds of the minute in which the last of them came."""
+
+
 ORDERS = {LATEST: "at_s DESC, number DESC", SLOWEST: "total_s DESC, number"}
 WAITED = " + ".join(f"coalesce(json_extract(steps, '$.{step}'), 0)" for step in sorted(COLD_STEPS))
 """The seconds that a cold start waited for its instance and its model."""
@@ -110,6 +122,15 @@ class LedgerReader:
             since_s,
         )
         return [CalledModel(*row) for row in rows]
+
+    def model_sums(self, endpoint: str) -> list[ModelSums]:
+        """What the ledger has of each model of an endpoint that was called, without copies for shadow variants."""
+        rows = self.tables.database.rows(
+            "SELECT model, sum(requests), sum(errors), sum(total_s), sum(predict_s), max(minute_s) FROM minutes "
+            "WHERE endpoint = ?1 AND NOT 2 * copies > requests GROUP BY model ORDER BY model",
+            endpoint,
+        )
+        return [ModelSums(*row) for row in rows]
 
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
         """The bills of every variant that had an instance or a request in the window. Raises KeptPricesUnusable."""

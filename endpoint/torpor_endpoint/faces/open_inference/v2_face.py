@@ -3,7 +3,6 @@
 The tensors go to the instance as they came: the model's format reads them there, and knows the model's inputs.
 """
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -37,6 +36,7 @@ from torpor_endpoint.faces.choosing_endpoints import (
 )
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.open_inference.v2_answers import JSON_LENGTH, answered, in_json, refused
+from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_control, members_of
 from torpor_endpoint.faces.open_inference.v2_paths import UnknownPath, V2Action, V2Call, parsed
 from torpor_endpoint.faces.passage_calls import invocation_scope, passed, sent_whole, telling
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
@@ -45,12 +45,10 @@ from torpor_endpoint.runtime.face_notes import FaceNote
 
 FACE_NAME = "open-inference"
 EXTENSIONS = ("binary_tensor_data", "model_repository", "statistics")
-ONLY_VERSION = "1"
-"""The version of a model without versions."""
 CONTROL_BODY_BYTES = 1 << 20
 
 Control = Callable[[V2Call, Scope, bytes], Awaitable[Response]]
-"""Answers what is no inference: the repository and the statistics. Raises as `OpenInferenceFace` refuses."""
+"""Answers what no instance answers: index, unloading and statistics. Raises as `OpenInferenceFace` refuses."""
 
 
 class OpenInferenceFace:
@@ -122,6 +120,8 @@ class OpenInferenceFace:
                 await self._metadata(call, scope, send)
             case V2Action.MODEL_READY:
                 await self._model_ready(call, scope, send)
+            case V2Action.LOAD:
+                await self._load(call, scope, await taken(scope, receive, CONTROL_BODY_BYTES), send)
             case action:
                 control = self._control.get(action)
                 if control is None:
@@ -142,9 +142,17 @@ class OpenInferenceFace:
             await sent_whole(answered(note, *answer), send)
 
     async def _metadata(self, call: V2Call, scope: Scope, send: Send) -> None:
-        await sent_whole(await self.described(call, scope), send)
+        await sent_whole(await self._described(call, scope), send)
 
-    async def described(self, call: V2Call, scope: Scope) -> tuple[int, Headers, bytes]:
+    async def _load(self, call: V2Call, scope: Scope, body: bytes, send: Send) -> None:
+        """To load a model is to ask it for its metadata."""
+        members_of(body, ("parameters",), ("parameters",))
+        check_control(scope)
+        trusted = {name: value for name, value in scope.items() if name != ACCESS}
+        status, headers, answer = await self._described(call, trusted)
+        await sent_whole((status, headers, b"" if status == 200 else answer), send)
+
+    async def _described(self, call: V2Call, scope: Scope) -> tuple[int, Headers, bytes]:
         """The metadata of a model, which the question loads. Raises as the face refuses."""
         live, target = await self.found(call, scope)
         note = FaceNote(FACE_NAME)
@@ -235,14 +243,3 @@ def is_compressed(scope: Scope) -> bool:
 async def nothing() -> Message:
     """The body of a request that has none."""
     return {"type": "http.request", "body": b"", "more_body": False}
-
-
-def members_of(body: bytes) -> Mapping[str, object]:
-    """The JSON object of a control request; an empty body is an empty one. Raises AwsError."""
-    try:
-        document = json.loads(body) if body.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise AwsError("BadRequest", 400, f"the body is not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise AwsError("BadRequest", 400, "the body is a JSON object")
-    return document

@@ -9,6 +9,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 import pytest
 
+from tests.endpoint.faces.conftest import MODELS
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import ROW, predicted
 
@@ -32,6 +33,16 @@ def answered(
 def document(answer: tuple[int, dict[str, str], bytes], status: int = 200) -> Any:
     assert answer[0] == status, answer
     return json.loads(answer[2])
+
+
+def states(live: LiveEndpoint, ready: bool = False) -> dict[str, str]:
+    body = json.dumps({"ready": ready}).encode()
+    return {one["name"]: one["state"] for one in document(answered(live, "/repository/index", body))}
+
+
+def count_of(live: LiveEndpoint, model: str) -> int:
+    (stats,) = document(answered(live, f"/models/{model}/stats"))["model_stats"]
+    return int(stats["inference_count"])
 
 
 @pytest.mark.usefixtures("faced")
@@ -72,6 +83,23 @@ class TestOpenInference:
         unknown = document(answered(live, "/endpoints/None/models/good/infer", IN_JSON), 404)
         assert unknown == {"error": "endpoint None not found"}
 
+    def test_the_repository_shows_what_is_stored_and_what_is_in_memory(self, live: LiveEndpoint) -> None:
+        assert answered(live, "/repository/models/good/load", b"{}")[::2] == (200, b"")
+        assert states(live)["good.tar.gz"] == "READY"
+        assert states(live).keys() == set(MODELS)
+        assert set(states(live, ready=True)) <= set(MODELS)
+        assert answered(live, "/repository/models/good/unload", b"")[::2] == (200, b"")
+        assert states(live)["good.tar.gz"] == "UNAVAILABLE"
+        assert "good.tar.gz" not in states(live, ready=True)
+
+    def test_statistics_are_those_of_the_ledger(self, live: LiveEndpoint) -> None:
+        before = count_of(live, "good")
+        answered(live, "/models/good/infer", IN_JSON)
+        live.invoke("Faced", ROW, TargetModel="good.tar.gz")
+        assert count_of(live, "good") == before + 2
+        named = {one["name"] for one in document(answered(live, "/models/stats"))["model_stats"]}
+        assert "good.tar.gz" in named
+
     @pytest.mark.parametrize(
         ("path", "body", "status", "text"),
         [
@@ -84,6 +112,9 @@ class TestOpenInference:
             ("/models/failing/infer", IN_JSON, 500, "no such house"),
             ("/models/a%0Ab/infer", IN_JSON, 400, "cannot be printed"),
             ("/other", None, 404, "has no path /v2/other"),
+            ("/repository/index", b'{"only": 1}', 400, "has no member only"),
+            ("/repository/models/good/load", b'{"parameters": {"config": "{}"}}', 400, "parameters are not supported"),
+            ("/repository/models/none/load", b"", 404, "none"),
         ],
     )
     def test_a_refusal_has_the_protocols_form(

@@ -1,0 +1,164 @@
+"""The protocol's repository and statistics: what the prefix of an endpoint holds, what is in memory, what was answered.
+
+To unload a model is `torpor unload`. A caller sees in index and statistics the models alone that it may invoke.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import ACCESS, Response, Scope
+from torpor_account.core.access.needs import CallerAccess
+from torpor_container import wire
+from torpor_endpoint.core.rights import invocation
+from torpor_endpoint.faces.choosing_endpoints import NoSuchModel, endpoint_for, kind_of, named_endpoint
+from torpor_endpoint.faces.finding_targets import Targets
+from torpor_endpoint.faces.open_inference.v2_answers import in_json, refused
+from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_control, members_of
+from torpor_endpoint.faces.open_inference.v2_paths import V2Action, V2Call
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.retiring import retired
+from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.ledger.reader import LedgerReader, ModelSums
+
+NO_DECISIONS = 2**62
+"""An instance that gets it sends its state without decisions."""
+NOT_IN_MEMORY = "not in memory: it is loaded when it is called"
+NS = 1e9
+
+
+class V2Repository:
+    """`flush` has the ledger write what it still buffers."""
+
+    def __init__(
+        self,
+        roster: FleetRoster,
+        targets: Targets,
+        ledger: Callable[[], LedgerReader],
+        flush: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._roster = roster
+        self._targets = targets
+        self._ledger = ledger
+        self._flush = flush
+
+    def rows(self) -> dict[V2Action, Callable[[V2Call, Scope, bytes], Awaitable[Response]]]:
+        return {
+            V2Action.INDEX: self.index,
+            V2Action.UNLOAD: self.unload,
+            V2Action.STATISTICS: self.statistics,
+        }
+
+    async def index(self, call: V2Call, scope: Scope, body: bytes) -> Response:
+        """Each model below the prefix, READY if it is in memory. `{"ready": true}` asks for these alone."""
+        only_ready = members_of(body, ("ready",)).get("ready", False)
+        if not isinstance(only_ready, bool):
+            raise AwsError("BadRequest", 400, "ready is true or false")
+        live = self._live(call, scope)
+        resident = {model["name"] for model in await _resident(live)}
+        listed = [] if only_ready else await self._listed(live)
+        names = await self._may_see(live, scope, dict.fromkeys([*listed, *sorted(resident)]))
+        return in_json([_entry(name, name in resident) for name in names])
+
+    async def unload(self, call: V2Call, scope: Scope, body: bytes) -> Response:
+        members_of(body, ("parameters",), ("parameters",))
+        check_control(scope)
+        live = self._live(call, scope)
+        if not kind_of(live).many:
+            raise AwsError("BadRequest", 400, f"endpoint {live.name} serves no models by name, and keeps its one model")
+        target = await self._targets.found(live, call.model)
+        try:
+            await retired(self._roster, live, target, wire.UNLOAD_MODEL)
+        except HTTPException as error:
+            return refused(error.detail, error.status_code)
+        return Response(200, b"")
+
+    async def statistics(self, call: V2Call, scope: Scope, body: bytes) -> Response:
+        """What the ledger knows of each model that was called, and the memory that it takes now."""
+        live = self._live(call, scope)
+        await self._flush()
+        resident = {model["name"]: model["size_bytes"] for model in await _resident(live)}
+        sums = {one.model: one for one in await asyncio.to_thread(lambda: self._ledger().model_sums(live.name))}
+        names: Iterable[str] = dict.fromkeys([*sums, *resident])
+        if call.model:
+            names = [await self._targets.found(live, call.model)]
+            if not kind_of(live).many:
+                names = ["", *resident]
+        visible = await self._may_see(live, scope, names)
+        if call.model and not visible:
+            raise NoSuchModel(call.model)
+        stats = [_statistics(name, sums.get(name), resident.get(name)) for name in visible]
+        return in_json({"model_stats": stats})
+
+    def _live(self, call: V2Call, scope: Scope) -> FleetEndpoint:
+        """Raises NoSuchEndpoint."""
+        name = endpoint_for(named_endpoint(scope, call.endpoint, self._roster), call.model, self._roster).name
+        live = self._roster.get(name)
+        assert live is not None, "it was found in this roster"
+        return live
+
+    async def _listed(self, live: FleetEndpoint) -> list[str]:
+        if kind_of(live).components:
+            return [*live.components, *live.adapters]
+        return await self._targets.listed(live) if kind_of(live).many else [live.name]
+
+    async def _may_see(self, live: FleetEndpoint, scope: Scope, names: Iterable[str]) -> list[str]:
+        access: CallerAccess | None = scope.get(ACCESS)
+        if access is None:
+            return list(names)
+        many = kind_of(live).many
+
+        def visible() -> list[str]:
+            def may(name: str) -> bool:
+                need = invocation("InvokeEndpoint", live.name, name if many else None, access.place)
+                return access.decide(need).allowed
+
+            return list(filter(may, names))
+
+        return await asyncio.to_thread(visible)
+
+
+async def _resident(live: FleetEndpoint) -> list[wire.LoadedModel]:
+    """The models in memory of any instance of the endpoint."""
+    containers = [one for pool in live.every_pool for incarnation in pool.ready for one in incarnation.containers]
+    states = await asyncio.gather(*(state_of(container, after=NO_DECISIONS) for container in containers))
+    return [model for state in states if state is not None for model in state["models"]]
+
+
+def _entry(name: str, is_ready: bool) -> dict[str, str]:
+    if is_ready:
+        return {"name": name, "version": ONLY_VERSION, "state": "READY", "reason": ""}
+    return {"name": name, "version": ONLY_VERSION, "state": "UNAVAILABLE", "reason": NOT_IN_MEMORY}
+
+
+def _statistics(name: str, sums: ModelSums | None, size_bytes: int | None) -> dict[str, Any]:
+    """In Triton's form. What Torpor does not measure apart is nothing there."""
+    known = sums or ModelSums(name)
+    answered = known.requests - known.errors
+    waited_s = known.total_s - known.predict_s
+    return {
+        "name": name,
+        "version": ONLY_VERSION,
+        "last_inference": int(known.last_minute_s * 1000),
+        "inference_count": answered,
+        "execution_count": answered,
+        "inference_stats": {
+            "success": _duration(answered, known.total_s),
+            "fail": _duration(known.errors, 0.0),
+            "queue": _duration(known.requests, waited_s),
+            "compute_input": _duration(0, 0.0),
+            "compute_infer": _duration(known.requests, known.predict_s),
+            "compute_output": _duration(0, 0.0),
+            "cache_hit": _duration(0, 0.0),
+            "cache_miss": _duration(0, 0.0),
+        },
+        "batch_stats": [],
+        "memory_usage": [] if size_bytes is None else [{"type": "CPU", "id": 0, "byte_size": size_bytes}],
+    }
+
+
+def _duration(count: int, seconds: float) -> dict[str, int]:
+    return {"count": count, "ns": int(max(seconds, 0.0) * NS)}
