@@ -7,6 +7,7 @@
     predict_fn(data, model)                             default: the model's predict
     output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
     transform_fn(model, body, content_type, accept)     in place of the last three
+    infer_fn(inputs, model)                             named tensors, by name (`script_tensors`); default: by JSON
     execution_parameters_fn()                           default: nothing; what to advise for transform jobs
 
 Each but the last may take the toolkit's `context` (`script.handler_context`) too: see `with_context`.
@@ -39,6 +40,7 @@ ARGUMENTS = {
     "predict_fn": 2,
     "output_fn": 2,
     "transform_fn": 4,
+    "infer_fn": 2,
     "execution_parameters_fn": 0,
 }
 """The functions, and how many arguments each takes without the context."""
@@ -60,6 +62,7 @@ class Functions:
     predict_fn: Function | None
     output_fn: Function | None
     transform_fn: Function | None
+    infer_fn: Function | None
     execution_parameters_fn: Function | None
     context: Context
 
@@ -82,7 +85,7 @@ class Functions:
     @property
     def only_loads(self) -> bool:
         """Whether the script has no function after model_fn."""
-        return not (self.input_fn or self.predict_fn or self.output_fn or self.transform_fn)
+        return not (self.input_fn or self.predict_fn or self.output_fn or self.transform_fn or self.infer_fn)
 
 
 def with_context(function: Function, arguments: int, context: Context, image: ScriptImage) -> Function:

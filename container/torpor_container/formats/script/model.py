@@ -10,12 +10,14 @@ from torpor_container.content.media import JSON, LIBSVM, RECORDIO, media_type
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
+from torpor_container.formats.script import script_tensors
 from torpor_container.formats.script.encodings.recordio_protobuf import NoRecords
 from torpor_container.formats.script.functions import Functions, import_script
 from torpor_container.formats.script.handler_context import RequestProcessor
 from torpor_container.formats.script.part_sender import Streamed, in_parts
 from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.script.script_images import image_of
+from torpor_container.formats.script.script_tensors import are_for_script
 from torpor_container.formats.script.socket_frames import STATUSES
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
@@ -69,6 +71,8 @@ class ScriptModel:
             return self._default.invoke(invocation)
         context = self._functions.context
         context.begin(_headers(invocation))
+        if are_for_script(invocation.content_type, self._functions.infer_fn):
+            return script_tensors.answered(invocation, self._native, self._functions.infer_fn, self._whole)
         answer = self._answer(invocation)
         if isinstance(answer, Streamed) and not invocation.streamed:
             answer = answer.joined()
@@ -76,6 +80,11 @@ class ScriptModel:
             answer.head = self._checked(answer.head, is_whole=False)
             return answer
         return self._checked(answer)
+
+    def _whole(self, invocation: Invocation) -> Reply:
+        """The answer by the script's functions, in one part."""
+        answer = self._answer(invocation)
+        return self._checked(answer.joined() if isinstance(answer, Streamed) else answer)
 
     def _parameters(self) -> Reply:
         """What the script advises for transform jobs; 404 for nothing, as where AWS's image has no such route."""
