@@ -114,6 +114,8 @@ UNSIGNED = {
     "runtime": ("POST", "/endpoints/houses/invocations", {"content_type": "text/csv"}),
     "async": ("POST", "/endpoints/houses/async-invocations", {}),
     "stream": ("POST", "/endpoints/houses/invocations-response-stream", {}),
+    "Open Inference": ("POST", "/v2/models/a/one/infer", {}),
+    "Open Inference, the index": ("POST", "/v2/repository/index", {}),
     "S3": ("GET", "/models/all/a/one.tar.gz", {}),
     "S3, a put": ("PUT", "/models/pwned", {}),
     "S3, the list": ("GET", "/", {}),
@@ -704,3 +706,45 @@ def test_a_users_own_temporary_keys_have_its_rights_and_web_identities_are_refus
     account.iam.delete_user_policy(UserName="temporary", PolicyName="own")
     account.iam.delete_user(UserName="temporary")
     assert code(lambda: account.invoke(own)) == ("UnrecognizedClientException", 403)
+
+
+TENSOR = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
+
+
+def test_a_tenant_sees_and_calls_its_own_models_by_the_open_inference_protocol(account: Account) -> None:
+    mine = {"StringLike": {"sagemaker:TargetModel": "a/*"}}
+    keys = account.user("v2-tenant", allow("sagemaker:InvokeEndpoint", HOUSES, Condition=mine))
+    basic = f"Basic {b64encode(':'.join(keys).encode()).decode()}"
+    inference = json.dumps({"inputs": [TENSOR]}).encode()
+
+    def v2(path: str, body: bytes = b"", method: str = "POST") -> tuple[int, Any]:
+        status, content = raw(account, method, f"/v2{path}", body, authorization=basic)
+        return status, json.loads(content or b"null")
+
+    assert v2("/models/a/one/infer", inference)[0] == v2("/models/a/one.tar.gz/infer", inference)[0] == 200
+    for path, body, method in (
+        ("/models/b/two/infer", inference, "POST"),
+        ("/models/b/none/infer", inference, "POST"),
+        ("/models/b/two", b"", "GET"),
+        ("/models/b/none/ready", b"", "GET"),
+        ("/repository/models/a/one/unload", b"", "POST"),
+        ("/repository/models/a/one/load", b"", "POST"),
+    ):
+        status, content = v2(path, body, method)
+        assert (status, list(content)) == (403, ["error"])
+    account.invoke(account.live.keys, "b/two.tar.gz")
+    assert [one["name"] for one in v2("/repository/index")[1]] == ["a/one.tar.gz"]
+    assert [one["name"] for one in v2("/models/stats", method="GET")[1]["model_stats"]] == ["a/one.tar.gz"]
+    assert v2("/models/b/two/stats", method="GET") == (404, {"error": "model b/two not found"})
+    assert v2("/models/b/none/stats", method="GET") == (404, {"error": "model b/none not found"})
+
+
+def test_the_open_inference_protocol_takes_signatures_and_has_open_health(account: Account) -> None:
+    assert raw(account, "GET", "/v2/health/ready")[0] == 200
+    url = f"{account.live.url}/v2/models/b/two/infer"
+    request = AWSRequest("POST", url, data=json.dumps({"inputs": [TENSOR]}).encode())
+    SigV4Auth(Credentials(*account.live.keys), "sagemaker", REGION).add_auth(request)
+    headers = {name.replace("-", "_"): value for name, value in request.headers.items()}
+    status, content = raw(account, "POST", "/v2/models/b/two/infer", request.body, **headers)
+    assert (status, json.loads(content).get("model_name")) == (200, "b/two"), content
+    assert raw(account, "POST", "/v2/models/b/two/infer", b"{}")[0] == 401

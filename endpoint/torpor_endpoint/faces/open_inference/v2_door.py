@@ -19,7 +19,7 @@ async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
     """Answer in the protocol's own form: 401 to whom nobody knows, 429 to who calls too often, 403 to the others."""
     signed = any(name == b"authorization" for name, _ in scope["headers"])
     status = 429 if error.code == THROTTLED else error.status
-    if status == 400:
+    if status in (400, 403):
         status = 403 if signed else 401
     await sent(refused(error.message, status), send)
 
