@@ -11,6 +11,7 @@ from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import App, Inline
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
+from torpor_endpoint.faces.finding_models import FaceModels
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
 from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
@@ -44,6 +45,7 @@ class ServiceApps:
         queued = AsyncInvocations(steps, parts.async_queue, parts.dispatcher, parts.clock.epoch)
         self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
+        self._face_models = FaceModels(parts.roster, Targets(parts.account.storage))
         self.open_inference = self._open_inference()
         self._of_services = SageMakerParts(
             options=parts.options,
@@ -121,9 +123,9 @@ class ServiceApps:
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
     def _open_inference(self) -> OpenInferenceFace:
-        targets = Targets(self._parts.account.storage)
-        repository = V2Repository(self._parts.roster, targets, self._ledger_reader, self._parts.flush_ledger)
-        return OpenInferenceFace(self.runtime, self._parts.roster, targets, repository.rows())
+        models, parts = self._face_models, self._parts
+        repository = V2Repository(parts.roster, models.targets, self._ledger_reader, parts.flush_ledger)
+        return OpenInferenceFace(self.runtime, models, repository.rows())
 
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""

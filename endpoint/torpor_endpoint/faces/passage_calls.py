@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import NamedTuple
+from urllib.parse import quote
 
 from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, Tell
 from torpor_container.wire import Fault
@@ -49,6 +50,27 @@ async def passed(runtime: App, scope: Scope, receive: Receive) -> tuple[int, Hea
 
     await runtime(scope, receive, take)
     return status, headers, b"".join(chunks)
+
+
+def bodiless(scope: Scope) -> Scope:
+    """The same request without what says that it has a body."""
+    return {**scope, "headers": [header for header in scope["headers"] if header[0] != LENGTH]}
+
+
+async def nothing() -> Message:
+    """The body of a request that has none."""
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def raw_path_of(scope: Scope) -> str:
+    """The path as it was sent, still encoded."""
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    return raw.partition(b"?")[0].decode("latin-1")
+
+
+def is_compressed(scope: Scope) -> bool:
+    given = [value.lower() for name, value in scope["headers"] if name == b"content-encoding"]
+    return any(value not in (b"identity", b"") for value in given)
 
 
 async def sent_whole(answer: tuple[int, Headers, bytes], send: Send) -> None:
