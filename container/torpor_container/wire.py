@@ -229,6 +229,7 @@ class LoadedModel(TypedDict):
     format: str
     hits: int
     workers: NotRequired[int]  # of a single-model container: as in `ColdLoad`
+    mapped: NotRequired[bool]  # whether a form of it answers that the machine's instances map, and not its library
 
 
 class DeviceStatus(TypedDict):

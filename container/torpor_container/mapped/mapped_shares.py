@@ -41,6 +41,10 @@ class MappedShares:
         self._mapped[name] = private_bytes, mapped
         return _charged_bytes(private_bytes, mapped)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a file that the model maps answers."""
+        return name in self._mapped
+
     def gone(self, name: str) -> None:
         self._mapped.pop(name, None)
 

@@ -105,7 +105,11 @@ class ModelsInMemory:
         if self._shares.look():
             self.tier.dismiss(self._residency.evict_excess(FEWER_SHARE, self._calendar()))
         self.forms.look()
-        return self.tier.models(self.runners)
+        found = self.tier.models(self.runners)
+        for model in found:
+            if model["name"] in self._shares:
+                model["mapped"] = True
+        return found
 
     def unready(self) -> str | None:
         """Why no model can be served now; None if models can be served."""

@@ -242,6 +242,8 @@ def _levels(
     }
     if kept := [len(state["models"]) for state in states if state["kept"]]:
         levels[metrics.LOADED_MODEL_COUNT] = float(sum(kept))
+        mapped = (model.get("mapped", False) for state in states for model in state["models"])
+        levels[metrics.MAPPED_MODEL_COUNT] = float(sum(mapped))
     measured = [one for one in used_percents if one is not None]
     if len(measured) == len(incarnation.containers):
         levels[metrics.CPU_UTILIZATION] = sum(measured)

@@ -95,3 +95,20 @@ def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path
             assert cpu.total().count == 1
 
     run(story())
+
+
+def test_models_that_answer_by_a_mapped_file_are_counted_beside_all(tmp_path: Path) -> None:
+    model = {"name": "a", "size_bytes": 1, "in_flight": 0, "idle_s": 0.0, "format": "xgboost", "hits": 1}
+    models = [model, {**model, "name": "b", "mapped": True}, {**model, "name": "c", "mapped": True}]
+
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
+            async with busy(tmp_path / "i", models=models) as incarnation:
+                fake.pool.offer(incarnation)
+                await collector.refresh()
+            assert registry.series(metrics.LOADED_MODEL_COUNT, DIMENSIONS).total().sum == 3
+            assert registry.series(metrics.MAPPED_MODEL_COUNT, DIMENSIONS).total().sum == 2
+
+    run(story())

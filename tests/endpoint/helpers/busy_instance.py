@@ -32,9 +32,11 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 
 
 @asynccontextmanager
-async def busy(socket: Path, decisions: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Incarnation]:
-    """An instance that listens as long as the block lasts, and tells of these decisions."""
-    server = await asyncio.get_running_loop().create_unix_server(lambda: _Busy(decisions), str(socket))
+async def busy(
+    socket: Path, decisions: Sequence[Mapping[str, Any]] = (), models: Sequence[Mapping[str, Any]] = ()
+) -> AsyncIterator[Incarnation]:
+    """An instance that listens as long as the block lasts, and tells of these decisions and models."""
+    server = await asyncio.get_running_loop().create_unix_server(lambda: _Busy(decisions, models), str(socket))
     launched = Launched(SLOT, "i-1", str(socket), Phase.RUNNING)
     container = LiveContainer.of(Container("torpor"), launched, asyncio.Future())
     incarnation = Incarnation(SLOT, "i-1", [container])
@@ -48,8 +50,8 @@ async def busy(socket: Path, decisions: Sequence[Mapping[str, Any]] = ()) -> Asy
 class _Busy(asyncio.Protocol):
     """Its processor time has steps of 10 ms, as `os.times` has."""
 
-    def __init__(self, decisions: Sequence[Mapping[str, Any]]) -> None:
-        self._decisions = list(decisions)
+    def __init__(self, decisions: Sequence[Mapping[str, Any]], models: Sequence[Mapping[str, Any]]) -> None:
+        self._decisions, self._models = list(decisions), list(models)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -58,6 +60,6 @@ class _Busy(asyncio.Protocol):
         cpu_s = int(50 * asyncio.get_running_loop().time()) / 100
         sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
         decided = {"decisions": self._decisions, "last_seq": len(self._decisions)}
-        seen = {"kept": True, "models": [], **decided, "unready": None, "fault": None}
+        seen = {"kept": True, "models": self._models, **decided, "unready": None, "fault": None}
         body = json.dumps({**NOTHING, **sizes, **seen, "cpu_s": cpu_s}).encode()
         self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

@@ -61,6 +61,11 @@ def state(instance: Platform, name: str) -> tuple[int, list[str]]:
     return size_bytes, reasons
 
 
+def answers_mapped(instance: Platform, name: str) -> bool:
+    found: Any = instance.get("/_torpor/state").json()
+    return any(model.get("mapped", False) for model in found["models"] if model["name"] == name)
+
+
 def loaded_because(instance: Platform, name: str) -> str:
     """The reason of the decision that tells of the model's load."""
     found: Any = instance.get("/_torpor/state").json()
@@ -86,10 +91,12 @@ def test_xgboost_answers_first_and_then_flat_trees_that_every_instance_maps(mach
     one, other = machine.instance(), machine.instance()
     assert said(one, "m") == expected(trained)
     before_bytes, _ = state(one, "m")
+    assert not answers_mapped(one, "m")
     assert "flat trees answer, equal to XGBoost" in until_resized(one, "m")
     (file,) = machine.files()
     assert state(one, "m")[0] == 16 * 1024 + file.stat().st_size < before_bytes
     assert maps(file) == 1
+    assert answers_mapped(one, "m")
     assert said(one, "m") == expected(trained)
     assert said(other, "m") == expected(trained)
     assert state(other, "m")[1] == [], "it never had XGBoost answer"
