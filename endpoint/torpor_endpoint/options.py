@@ -56,6 +56,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of the image's own (adapter mode).", metavar="FILE"),
     Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves images that Torpor does not know. `refuse`: their endpoints become Failed."),
     Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts.", metavar="KINDS"),
+    Option("--device", "device", str, None, "What the models of the built-in container predict on, where their Environment has no `TORPOR_DEVICE`: `cpu`, `cuda`, `cuda:N` or `auto`. Without it, it is `cuda` on instance types that have a GPU, and `cpu` on the others (`docs/how-to/gpu.md`).", metavar="DEVICE"),
     Option("--require-isolation", "require_isolation", None, False, "Do not start where this machine cannot hold scripts to their boxes (`docs/explanation/isolation.md`), and let no Environment widen a box."),
     Option("--instances-on", "instances_on", str, LOCAL, "What runs the instances: `local`, which is this machine; `kubernetes`, a cluster (`docs/how-to/kubernetes.md`); `ray`, the Ray cluster that this machine is a node of or that `RAY_ADDRESS` names; `ray://HOST:PORT`, a cluster by its Ray Client server (`docs/how-to/ray.md`).", metavar="HOST"),
     Option("--kubernetes-file", "kubernetes_file", Path, None, "A TOML file with the image of the instances in a cluster, and how else their pods are made.", metavar="FILE"),
@@ -105,6 +106,7 @@ class Options:
     unknown_images: str = "refuse"
     refuse: str | None = None
     require_isolation: bool = False
+    device: str | None = None
     travelling_clock: bool = False
     faults: bool = False
     what_if: str | None = None

@@ -32,7 +32,7 @@ from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.components.component_controller import ComponentController
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
-from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
+from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_sharing
 from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.fleet.rollouts.rollout_warming import warmed
 from torpor_endpoint.host import Host
@@ -41,6 +41,7 @@ from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.host.missing_device import missing_device
 from torpor_endpoint.host.warm_parent import WarmParent
 from torpor_endpoint.in_service.served_endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
@@ -248,7 +249,7 @@ class Parts:
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
-            fault=without_fault if self.role_parts is None else self.role_parts.fault,
+            fault=partial(_fault, self),
         )
 
     def _job_site(self, launching: InstanceFactory) -> JobSite:
@@ -260,7 +261,7 @@ class Parts:
             as_role=self.as_role,
             credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
             surroundings=self.surroundings,
-            zygote=self.warm_parent.zygote,
+            fork=self.warm_parent.fork_untold,
             factory=launching,
             vacate=self.host.vacate,
             lived=self.ledger.lived,
@@ -354,6 +355,14 @@ def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
     )
 
 
+async def _fault(parts: Parts, variant: Variant, endpoint_arn: str) -> str | None:
+    """As `InstanceFactory.fault`. On other machines it is their scheduler that says whether a device is there."""
+    refused = None if parts.role_parts is None else await parts.role_parts.fault(variant, endpoint_arn)
+    if refused is None and parts.options.instances_on == LOCAL:
+        refused = await missing_device(variant, partial(launch_spec, around=parts.surroundings))
+    return refused
+
+
 def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
     """What every instance of this endpoint shares. `ahead_s` is how far its clock is ahead. Raises BadImages."""
     embedded, here = options.s3_endpoint is None, options.instances_on == LOCAL
@@ -372,6 +381,7 @@ def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float
         roles=options.uses_roles,
         script_network="endpoint" if held else DEFAULTS.script_network,
         isolated=options.require_isolation,
+        device=options.device,
         hidden=folders.root if here else None,
         strict=options.strict,
         faults=options.faults,

@@ -68,6 +68,7 @@ def test_the_host_name_of_the_options_is_still_an_own_host() -> None:
         (Options(travelling_clock=True, host="0.0.0.0"), r"--travelling-clock: .* loopback address"),
         (Options(travelling_clock=True, time_scale=60.0), r"--travelling-clock: .*leave out --time-scale"),
         (Options(travelling_clock=True, emulate="aws"), r"--travelling-clock: .*leave out --emulate"),
+        (Options(device="tpu"), r"--device: it must be cpu, cuda"),
         (Options(faults=True, host="10.0.0.1"), r"--faults: .* loopback address"),
         (Options(faults=True, s3_endpoint="http://127.0.0.1:9000"), r"--faults: .*leave out --s3-endpoint"),
     ],

@@ -1,42 +1,51 @@
-"""Brings the artifacts of adapters to the disk, from wherever in S3 each is: perhaps from another bucket."""
+"""Brings the artifacts of adapters to the disk, from wherever in S3 each is. All of them share one bound."""
 
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from torpor_container.artifacts.location import Prefix
-from torpor_container.errors import NoRoom
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.models.tier import MakeRoom
 
 
 class AdapterFolders:
-    """`make_tier` makes the tier of a prefix, which keeps its folders below the folder of this name."""
+    """`make_tier` makes the tier at the first adapter: the model has its room on the disk by then."""
 
-    def __init__(self, make_tier: Callable[[Prefix, str], DiskTier], clock: Callable[[], float]) -> None:
+    def __init__(self, make_tier: Callable[[], DiskTier], clock: Callable[[], float]) -> None:
         self._make_tier = make_tier
         self._clock = clock
-        self._tiers: dict[str, DiskTier] = {}
+        self._tier: DiskTier | None = None
+        self._made = asyncio.Lock()
         self._turns: dict[str, asyncio.Lock] = {}  # by address: two adapters may have the same artifact
 
-    async def fetch(self, url: str) -> Path:
-        """The folder of the artifact at this address, unpacked, which stays until `give`. Raises the artifact errors
-        and NoRoom."""
-        parent, _, name = url.rpartition("/")
-        async with self._turns.setdefault(parent, asyncio.Lock()):
-            if parent not in self._tiers:
-                tier = self._make_tier(Prefix.parse(f"{parent}/"), f"adapters/{len(self._tiers)}")
-                await tier.restore()
-                self._tiers[parent] = tier
+    async def fetch(self, url: str, make_room: MakeRoom) -> Path:
+        """The folder of the artifact at this address, unpacked, which stays until `give`. `make_room` gives folders
+        back. Raises the artifact errors and NoRoom."""
+        tier = await self._restored()
         async with self._turns.setdefault(url, asyncio.Lock()):
-            return (await self._tiers[parent].take(name, LoadSpans(self._clock), _no_room)).directory
+            folder = (await tier.take(url, LoadSpans(self._clock), make_room)).directory
+        while tier.excess_bytes > 0 and await make_room(tier.excess_bytes):
+            tier.shrink()
+        return folder
 
     def give(self, url: str) -> None:
         """The container has the adapter that was fetched from there no more."""
-        parent, _, name = url.rpartition("/")
-        self._tiers[parent].give(name)
+        if self._tier is not None:
+            self._tier.give(url)
 
+    @property
+    def used_bytes(self) -> int:
+        return 0 if self._tier is None else self._tier.used_bytes
 
-async def _no_room(missing_bytes: int) -> bool:
-    """Nothing leaves while the container has it, so to wait would be in vain."""
-    raise NoRoom(f"the adapters in use leave no room for one more: {missing_bytes} bytes are missing on the disk")
+    async def close(self) -> None:
+        if self._tier is not None:
+            await self._tier.close()
+
+    async def _restored(self) -> DiskTier:
+        async with self._made:
+            if self._tier is None:
+                tier = self._make_tier()
+                await tier.restore()
+                self._tier = tier
+        return self._tier

@@ -150,6 +150,7 @@ class ForeignSingleLoader(ContainerLoader):
         """`folders` brings the artifacts of adapters to the disk."""
         super().__init__(server, environment, clock)
         self._base_dir = base_dir
+        self._folders = folders
         self._adapters = ModelAdapters(lambda: server.upstream, folders, server.seen)
 
     async def start(self) -> None:

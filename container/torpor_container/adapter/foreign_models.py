@@ -70,22 +70,23 @@ class ForeignSingle:
         self._adapters = adapters
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        """Raises as `ModelAdapters.of` where the request names an adapter."""
-        adapter = await self._adapter(invocation, timing)
-        with timing.step(WaitStep.PREDICT):
-            return await invoked_alone(self._upstream, invocation, timeout_s, adapter)
+        """Raises as `ModelAdapters.used_by` where the request names an adapter."""
+        async with AsyncExitStack() as use:
+            adapter = await self._adapter(use, invocation, timing)
+            with timing.step(WaitStep.PREDICT):
+                return await invoked_alone(self._upstream, invocation, timeout_s, adapter)
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
-        adapter = await self._adapter(invocation, timing)
         async with AsyncExitStack() as use:
+            adapter = await self._adapter(use, invocation, timing)
             with timing.step(WaitStep.PREDICT):
                 reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s, adapter))
             yield reply
 
-    async def _adapter(self, invocation: Invocation, timing: Timing) -> Headers:
+    async def _adapter(self, use: AsyncExitStack, invocation: Invocation, timing: Timing) -> Headers:
         with timing.step(WaitStep.LOAD):
-            return await self._adapters.of(invocation)
+            return await use.enter_async_context(self._adapters.used_by(invocation))
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

@@ -132,6 +132,16 @@ class DiskTier:
         await self._tier.close()
 
     @property
+    def excess_bytes(self) -> int:
+        """What is on disk beyond the budget: an artifact may take more than was predicted."""
+        return self._tier.residency.planned_bytes - self._tier.residency.budget_bytes
+
+    def shrink(self) -> None:
+        """Remove folders that no caller uses until the tier is within its budget."""
+        tier = self._tier
+        tier.dismiss(tier.residency.evict_over_budget("another artifact takes its room", tier.clock()))
+
+    @property
     def used_bytes(self) -> int:
         return self._tier.residency.planned_bytes
 

@@ -6,10 +6,10 @@ socket. Each connection asks for one child, and is that child's lifeline from th
     client ──► {"run": "module:function", "arguments": {...}, "log": path, ...}\\n   (+ descriptors)
     client ◄── {"pid": 123}\\n … {"exit": 0}\\n
 
-An empty line in place of a request is answered with `{"ready": true}` once the imports are done. When the client
-closes the connection, or dies, the zygote kills the child with its whole session. When the owner of the zygote dies,
-the zygote's standard input ends: it ends too, and the kernel kills the children. So no process outlives the endpoint,
-whichever is killed.
+When the client closes the connection, or dies, the zygote kills the child with its whole session. When the owner of
+the zygote dies, the zygote's standard input ends: it ends too, and the kernel kills the children. So no process
+outlives the endpoint, whichever is killed. Where standard input is a socket, one byte on it tells the owner that the
+imports are done.
 """
 
 import gc
@@ -39,7 +39,6 @@ from torpor_container.processes.process_tree import (
     kill_session,
     kill_tree,
 )
-from torpor_container.processes.zygote_client import READY
 
 PRELOAD: Mapping[Step, tuple[str, ...]] = {
     Step.BARE: (
@@ -150,9 +149,6 @@ class Zygote:
         child.received += message
         if not message or len(child.received) > MESSAGE_MAX:
             self._kill(child)
-            self._forget(child)
-        elif child.received == READY:
-            self._send(child, {"ready": True})
             self._forget(child)
         elif not child.pid and child.received.endswith(b"\n"):
             self._fork(child)
@@ -303,6 +299,8 @@ def main(libraries: Callable[[Step], None] = reach) -> None:
     filled = fill()  # so that children allocate on pages of their own
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page, for a thousand objects
     gc.enable()
+    with suppress(OSError):  # the owner reads nothing, or is gone
+        os.write(sys.stdin.fileno(), b"\n")
     Zygote(listener, sys.stdin.fileno()).run()
     filled.clear()
 

@@ -24,9 +24,6 @@ RESUMED_AFTER_S = 1.0
 GUARDIAN_ENDS_WITHIN_S = 1.0
 """A guardian kills and reaps what it guards, which takes milliseconds."""
 
-READY = b"\n"
-"""Asks a zygote whether its imports are done: only then is it answered."""
-
 ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.processes.zygote")
 """`-P`: files in the working directory are not modules."""
 
@@ -148,15 +145,6 @@ class ZygoteClient:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    async def ready(self) -> None:
-        """Wait until its imports are done. Raises ConnectionError if it ends before."""
-        reader, writer = await asyncio.open_unix_connection(str(self.path))
-        with ExitStack() as finished:
-            finished.callback(writer.close)
-            writer.write(READY)
-            if not await reader.readline():
-                raise ConnectionError("the zygote ended before its imports were done")
-
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Fork a child with these open descriptors.
 
@@ -198,10 +186,16 @@ class OwnedZygote(ZygoteClient):
     """A zygote that this process started, and that ends with it."""
 
     def __init__(
-        self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float, lends_path: bool
+        self,
+        path: Path,
+        process: asyncio.subprocess.Process,
+        lifeline: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        closed_within_s: float,
+        lends_path: bool,
     ) -> None:
         super().__init__(path)
         self._process = process
+        self._told, self._lifeline = lifeline
         self._closed_within_s = closed_within_s
         self._lends_path = lends_path
         self._children: list[Child] = []
@@ -222,18 +216,31 @@ class OwnedZygote(ZygoteClient):
         It gets the variables of this process that `inherited` lets through, without names that begin with one of
         `forgotten`: its children can read with which variables it was started.
         """
-        with ExitStack() as started:
+        with ExitStack() as started, ExitStack() as unless_started:
             descriptor = (listener or started.enter_context(listening(path))).fileno()
+            ours, its = socket.socketpair()
+            started.enter_context(its)
+            with ExitStack() as unfinished:
+                unfinished.enter_context(ours)
+                lifeline = await asyncio.open_unix_connection(sock=ours)
+                unfinished.pop_all()
+            unless_started.callback(lifeline[1].close)
             process = await asyncio.create_subprocess_exec(
                 *command,
                 str(descriptor),
                 step.name,
-                stdin=asyncio.subprocess.PIPE,
+                stdin=its.fileno(),
                 pass_fds=[descriptor],
                 start_new_session=True,
                 env=inherited(os.environ, forgotten),
             )
-        return cls(path, process, closed_within_s, lends_path=listener is not None)
+            unless_started.pop_all()
+        return cls(path, process, lifeline, closed_within_s, lends_path=listener is not None)
+
+    async def ready(self) -> None:
+        """Wait until its imports are done. Raises ConnectionError if it ends before. To be called once."""
+        if not await self._told.read(1):
+            raise ConnectionError("the zygote ended before its imports were done")
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         self._resume()
@@ -249,6 +256,7 @@ class OwnedZygote(ZygoteClient):
     async def ended(self) -> None:
         """Wait for its end."""
         await self._process.wait()
+        self._lifeline.close()
 
     @property
     def pid(self) -> int:
@@ -260,8 +268,7 @@ class OwnedZygote(ZygoteClient):
 
     async def close(self) -> None:
         """End it and its children. A zygote that does not end in time is killed with all its descendants."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        self._lifeline.close()
         self._resume()
         try:
             async with asyncio.timeout(self._closed_within_s):

@@ -103,6 +103,8 @@ class CopyNeeds:
     accelerators: float = 0.0
     binpack: bool = False  # place them on the fullest instances; else spread them
     adapters: tuple[tuple[str, str], ...] = ()  # of the component's model: names, and where in S3 each is
+    first_type: str = ""  # of InstancePools, where the copies are for instances of another one
+    one_type: bool = False  # they may only be on instances of that type: those of others have other specifications
 
     @property
     def bound_mib(self) -> int:

@@ -244,6 +244,9 @@ def _levels(
         levels[metrics.LOADED_MODEL_COUNT] = float(sum(kept))
         mapped = (model.get("mapped", False) for state in states for model in state["models"])
         levels[metrics.MAPPED_MODEL_COUNT] = float(sum(mapped))
+    if devices := [state["device"] for state in states if "device" in state]:
+        levels[metrics.GPU_UTILIZATION] = sum({one["name"]: one["busy_percent"] for one in devices}.values())
+        levels[metrics.GPU_MEMORY_UTILIZATION] = sum(100 * one["own_bytes"] / one["total_bytes"] for one in devices)
     measured = [one for one in used_percents if one is not None]
     if len(measured) == len(incarnation.containers):
         levels[metrics.CPU_UTILIZATION] = sum(measured)

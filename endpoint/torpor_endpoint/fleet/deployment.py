@@ -12,6 +12,7 @@ from torpor_container.settings import BadSetting
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
+from torpor_endpoint.fleet.components.capacity_pool import CapacityPool
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -187,7 +188,8 @@ class Deployment:
                 raise DeploymentFailed(UNKNOWN_IMAGE.format(image=container.image, variant=variant.name))
         numbers = self._numbers.setdefault(variant.name, SlotNumbers())
         try:
-            return InstancePool(self.live.name, variant, self._factory, numbers)
+            made = CapacityPool if variant.for_components else InstancePool
+            return made(self.live.name, variant, self._factory, numbers)
         except BadSetting as error:  # CreateModel refuses it: an earlier release took it
             raise DeploymentFailed(BAD_SETTING.format(variant=variant.name, error=error)) from error
 

@@ -14,7 +14,6 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.supervision.capacity_supervisor import CapacitySupervisor
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
@@ -130,8 +129,7 @@ class InstancePool(VariantPool):
         self._numbers.give(number)
 
     def _supervise(self, number: int, why: str) -> None:
-        supervise = CapacitySupervisor if self.variant.for_components else SlotSupervisor
-        supervisor = supervise(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
+        supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
 
     def _stays(self, number: int) -> tuple[bool, bool, int]:

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from torpor_container import wire
+from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
 from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SCRIPT_NETWORKS
@@ -39,7 +40,7 @@ NO_NETWORK = {NETWORK: "refuse"}
 NO_FILE = {"AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devnull}
 """An SDK looks into the user's own files before it asks for the credentials of a role."""
 
-MEMORY, VCPU = BY_FIELD["memory_bytes"], BY_FIELD["vcpu"]
+MEMORY, VCPU, DEVICE = BY_FIELD["memory_bytes"], BY_FIELD["vcpu"], BY_FIELD["device"]
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
 
@@ -70,6 +71,7 @@ class Surroundings:
     strict: bool = False  # --aws-strict
     faults: bool = False  # --faults
     isolated: bool = False  # --require-isolation
+    device: str | None = None  # --device
     hidden: Path | None = None
     """The data folder, of which scripts see nothing but their own models."""
     opt_outs: Mapping[str, str] = field(default_factory=dict)
@@ -142,13 +144,16 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
     """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
     container, size = variant.containers[slot.container], size_of(variant)
     memory_mib = memory_plan(variant).first_bytes[slot.container] // MIB
+    gpus = size.gpus if variant.copies is None else ceil(variant.copies.accelerators)
     defaults = {**_defaults(variant, slot.container), **around.opt_outs, NETWORK: around.script_network}
+    defaults |= _device(container, gpus, around)
     environment = {**defaults, **container.environment, **_wiring(container, around)}
-    logs, resources = around.logs / slot.endpoint / slot.variant, Resources(size.vcpu, memory_mib, size.gpus)
+    resources = Resources(size.vcpu, memory_mib, _gpus_for(environment.get(DEVICE.variable, ""), gpus))
+    logs = around.logs / slot.endpoint / slot.variant
     if variant.copies is not None:
         environment |= _bounds(variant.copies, environment)
         logs = around.component_logs / variant.copies.component / variant.copies.placed_on
-        resources = Resources(variant.copies.cores or size.vcpu, memory_mib, ceil(variant.copies.accelerators))
+        resources = replace(resources, vcpu=variant.copies.cores or size.vcpu)
     return LaunchSpec(
         slot,
         environment,
@@ -171,6 +176,19 @@ def _defaults(variant: Variant, place: int) -> dict[str, str]:
         "TORPOR_MODEL_CACHE": "true" if container.model_cache else "false",
         "TORPOR_BODY_MAX_BYTES": str(SERVERLESS_BODY_MAX_BYTES if variant.serverless else DEFAULTS.body_max_bytes),
     }
+
+
+def _device(container: Container, gpus: int, around: Surroundings) -> dict[str, str]:
+    """The variable that says what the models of the built-in container predict on, unless their Environment does."""
+    asked = around.device or ("cuda" if gpus else "")
+    return {DEVICE.variable: asked} if asked and not _foreign(container, around) else {}
+
+
+def _gpus_for(asked: str, gpus: int) -> int:
+    """How many of the instance's GPUs its container takes of a machine; one on an instance type without any, where its
+    Environment asks for one."""
+    kind = asked.partition(":")[0]
+    return 0 if kind == DeviceKind.CPU else max(gpus, int(kind == DeviceKind.CUDA))
 
 
 def _bounds(copies: CopyNeeds, environment: Mapping[str, str]) -> dict[str, str]:

@@ -11,18 +11,23 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import children
-from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
+from torpor_container.processes.zygote_client import Child, Job, OwnedZygote
 from torpor_endpoint.core.warm_steps import WantedStep, WarmZygote, rest_s, source
 from torpor_endpoint.host.awaited_socket import AwaitedSocket
 
 RETIRE_PERIOD_S = 5.0
 WHOLE = WantedStep(Step.WHOLE)
+
+
+JobOf = Callable[[OwnedZygote], Job]
+"""What this zygote's child runs."""
 
 
 class StartZygote(Protocol):
@@ -70,14 +75,17 @@ class WarmParent:
 
         Raises OSError, ValueError.
         """
-        child = await self._forked(job, descriptors, wanted)
+        child = await self._forked(partial(self._told, job), descriptors, wanted)
         if wanted.guessed and self._guesses:
             self._keep(self._find(WantedStep(Step.WHOLE, guessed=True)))
         return child
 
-    async def zygote(self) -> ZygoteClient:
-        """The whole zygote, for other processes that must end with the endpoint."""
-        return (await self._find(WHOLE)).zygote
+    async def fork_untold(self, job: Job, descriptors: Sequence[int]) -> Child:
+        """Start a child that has all libraries, ends with the endpoint, and is told no socket of a zygote.
+
+        Raises OSError, ValueError.
+        """
+        return await self._forked(lambda zygote: job, descriptors, WHOLE)
 
     async def retire(self, idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Watch the zygotes for ever, and end each after `idle_s` without any child: at last only the endpoint runs."""
@@ -104,7 +112,11 @@ class WarmParent:
         self._whole_socket.close()
 
     # -- forks -----------------------------------------------------------------------------------------------------
-    async def _forked(self, job: Job, descriptors: Sequence[int], needs: WantedStep) -> Child:
+    def _told(self, job: Job, zygote: OwnedZygote) -> Job:
+        sockets = {"TORPOR_WARM_PARENT": zygote.path, "TORPOR_WHOLE_PARENT": self._whole_socket.path}
+        return replace(job, environment={**job.environment, **{name: str(path) for name, path in sockets.items()}})
+
+    async def _forked(self, job: JobOf, descriptors: Sequence[int], needs: WantedStep) -> Child:
         """Fork, also where every zygote was killed a moment ago: each may be tried before its end is known here, and
         then a new one."""
         for _ in range(len(self._running) + 1):
@@ -112,13 +124,11 @@ class WarmParent:
                 return await self._fork(job, descriptors, needs)
         return await self._fork(job, descriptors, needs)
 
-    async def _fork(self, job: Job, descriptors: Sequence[int], needs: WantedStep) -> Child:
+    async def _fork(self, job: JobOf, descriptors: Sequence[int], needs: WantedStep) -> Child:
         running = await self._find(needs)
-        sockets = {"TORPOR_WARM_PARENT": running.zygote.path, "TORPOR_WHOLE_PARENT": self._whole_socket.path}
-        environment = {**job.environment, **{name: str(path) for name, path in sockets.items()}}
         running.forking += 1
         try:
-            return await running.zygote.fork(replace(job, environment=environment), descriptors)
+            return await running.zygote.fork(job(running.zygote), descriptors)
         except ConnectionError:
             await self._end(running)
             raise

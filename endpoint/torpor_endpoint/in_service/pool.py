@@ -51,6 +51,15 @@ class VariantPool(ABC):
     def wake(self) -> None:
         """Want at least one instance, because a request waits. A second call changes nothing while one is wanted."""
 
+    def type_in(self, slot: int) -> str:
+        """The type of the instance in this slot, or of the one on which the copy in this slot is."""
+        return self.variant.instance_type or ""
+
+    @property
+    def ready_types(self) -> list[str]:
+        """The type of each instance that takes requests."""
+        return [self.type_in(one.slot.number) for one in self.ready]
+
     @property
     def hopeless(self) -> bool:
         """Whether requests should stop waiting for an instance: the starts fail."""

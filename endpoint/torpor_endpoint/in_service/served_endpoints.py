@@ -2,6 +2,7 @@
 
 import hmac
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -203,13 +204,18 @@ class Roster(Generic[P]):
         """The component's copies in service by the type of their instances."""
         live = self._serving.get(component.endpoint_name)
         pools = () if live is None else live.generations.get(component.name, ())
-        kinds = {pool.variant.instance_type or "" for pool in pools}
-        return {kind: sum(len(one.ready) for one in pools if one.variant.instance_type == kind) for kind in kinds}
+        types = {pool.variant.instance_type or "": 0 for pool in pools}
+        return {**types, **Counter(kind for pool in pools for kind in pool.ready_types)}
 
     def instance_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name."""
         live = self._serving.get(endpoint_name)
         return {name: len(pool.ready) for name, pool in live.pools.items()} if live else {}
+
+    def type_counts(self, endpoint_name: str) -> dict[str, dict[str, int]]:
+        """The ready instances by variant name and instance type."""
+        live = self._serving.get(endpoint_name)
+        return {name: Counter(pool.ready_types) for name, pool in live.pools.items()} if live else {}
 
     def green_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name, of the fleet that a rollout brings."""
@@ -245,4 +251,7 @@ def _machine(variant: Variant) -> tuple[object, ...]:
     memory_mib = variant.serverless.memory_mib if variant.serverless else None
     plain = variant.containers, variant.direct, variant.instance_type, memory_mib
     copies = variant.copies
-    return plain if copies is None else (*plain, copies.bound_mib, copies.cores, copies.accelerators)
+    if copies is None:
+        return plain
+    other = (copies.first_type,) if copies.first_type else ()
+    return *plain, copies.bound_mib, copies.cores, copies.accelerators, *other

@@ -9,7 +9,6 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database
-from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.core.ledger_records import TRANSFORM_JOB, InstanceLife
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -20,6 +19,7 @@ from torpor_endpoint.services.jobs.job_queue import JobQueue
 from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.training.running.process import Fork
 from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.transform_work import TracesOfJob, TransformSite, TransformWork
@@ -41,7 +41,7 @@ class JobSite:
     as_role: AsRole
     credentials: JobCredentials
     surroundings: Surroundings
-    zygote: Callable[[], Awaitable[ZygoteClient]]
+    fork: Fork
     factory: InstanceFactory
     vacate: Callable[[str], Awaitable[None]]
     lived: Callable[[InstanceLife], None]
@@ -73,7 +73,7 @@ def _training_site(site: JobSite, cpus: int) -> TrainingSite:
         folder=site.folders.training,
         logs=site.folders.training_logs,
         storage=site.storage,
-        zygote=site.zygote,
+        fork=site.fork,
         wiring=site.surroundings.wiring,
         forgotten=site.surroundings.forgotten,
         cpus=cpus,

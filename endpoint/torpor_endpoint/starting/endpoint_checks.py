@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from torpor_account.core.access.rates import BadRate, CallRates
 from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_account.port import PORT_CHECKS, PORT_MAX, listening_fault
+from torpor_container.core.devices.asked_device import asked_device
 from torpor_container.how_to_install import how_to_install
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
@@ -116,6 +117,14 @@ def _is_there(module: str) -> bool:
     return any(Path(place, *inner).with_suffix(".py").is_file() or Path(place, *inner).is_dir() for place in places)
 
 
+def _is_device(text: str) -> bool:
+    try:
+        asked_device(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_reached(options: Options) -> bool:
     """Whether other machines may reach the endpoint's own address, where instances call that at all."""
     one_address = not is_loopback(options.host) and options.host not in ("", "0.0.0.0", "::")
@@ -219,6 +228,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--unknown-images",
         lambda options: options.unknown_images in UNKNOWN,
         f"choose one of {', '.join(UNKNOWN)}",
+    ),
+    (
+        "--device",
+        lambda options: options.device is None or _is_device(options.device),
+        "it must be cpu, cuda, cuda:N with the number of a device from 0, or auto",
     ),
     (
         "--refuse",

@@ -112,6 +112,9 @@ class TopRow:
     p99_s: float | None
     cold: int
     failed: int
+    gpu_used_bytes: int = 0
+    gpu_budget_bytes: int = 0
+    """0 where the variant predicts on the processor."""
 
 
 @dataclass(frozen=True)

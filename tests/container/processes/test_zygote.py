@@ -245,6 +245,7 @@ def test_a_killed_zygote_ends_its_children_and_their_ends_are_reported(
         (own, started, away), child = await lingering(parent)
         os.kill(parent.pid, signal.SIGKILL)
         assert await child.wait() == -signal.SIGKILL
+        await parent.ready()  # it was, since it forked, though nobody asked meanwhile
         assert [pid for pid in (own, started) if not gone(pid)] == []
         os.kill(away, signal.SIGKILL)
         with pytest.raises(OSError):

@@ -10,6 +10,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.metrics import metrics
+from torpor_container.wire import DeviceStatus
 
 
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:
@@ -95,6 +96,42 @@ def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path
             assert cpu.total().count == 1
 
     run(story())
+
+
+def test_an_instance_on_a_gpu_tells_its_use_and_one_on_the_processor_has_no_such_series(tmp_path: Path) -> None:
+    device: DeviceStatus = {
+        "name": "cuda:0",
+        "model": "NVIDIA T4",
+        "busy_percent": 37.5,
+        "used_bytes": 9_000,
+        "total_bytes": 16_000,
+        "own_bytes": 4_000,
+        "kept_bytes": 500,
+        "budget_bytes": 8_000,
+        "models": ["a"],
+    }
+
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
+            async with busy(tmp_path / "i", device=device) as incarnation:
+                fake.pool.offer(incarnation)
+                await collector.refresh()
+                gpu = [metrics.GPU_UTILIZATION, metrics.GPU_MEMORY_UTILIZATION]
+                assert [registry.series(one, DIMENSIONS).total().sum for one in gpu] == [37.5, 25.0]
+
+    async def plain() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
+            async with busy(tmp_path / "j") as incarnation:
+                fake.pool.offer(incarnation)
+                await collector.refresh()
+                assert registry.series(metrics.GPU_UTILIZATION, DIMENSIONS).total().count == 0
+
+    run(story())
+    run(plain())
 
 
 def test_models_that_answer_by_a_mapped_file_are_counted_beside_all(tmp_path: Path) -> None:

@@ -150,3 +150,51 @@ def test_a_copy_of_a_component_has_its_own_bounds_whatever_its_environment_asks_
     assert found["TORPOR_MEMORY_BOUND_MIB"] == memory_mib
     assert spec.resources == Resources(copies.cores or 2, copies.bound_mib, 0)
     assert spec.logs == tmp_path / "components" / "c" / "v"
+
+
+def launched_on(tmp_path: Path, variant: Variant, device: str | None = None) -> tuple[str | None, int]:
+    """What TORPOR_DEVICE says to the instance, and how many GPUs it takes of its machine."""
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, device=device)
+    spec = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert spec.resources is not None
+    return spec.environment.get("TORPOR_DEVICE"), spec.resources.gpus
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "option", "own", "launched"),
+    [
+        ("ml.m5.large", None, None, (None, 0)),
+        ("ml.m5.large", None, "cuda:1", ("cuda:1", 1)),
+        ("ml.m5.large", "auto", None, ("auto", 0)),
+        ("ml.g5.xlarge", None, None, ("cuda", 1)),
+        ("ml.g5.12xlarge", None, None, ("cuda", 4)),
+        ("ml.g5.xlarge", "cpu", None, ("cpu", 0)),
+        ("ml.g5.xlarge", "cpu", "cuda", ("cuda", 1)),
+        ("ml.g5.xlarge", None, "cpu", ("cpu", 0)),
+    ],
+)
+def test_models_predict_on_the_gpu_of_their_instance_type_unless_somebody_says_otherwise(
+    tmp_path: Path, instance_type: str, option: str | None, own: str | None, launched: tuple[str | None, int]
+) -> None:
+    environment = {} if own is None else {"TORPOR_DEVICE": own}
+    variant = Variant("v", "m", (Container("torpor", environment=environment),), instance_type=instance_type)
+    assert launched_on(tmp_path, variant, option) == launched
+
+
+@pytest.mark.parametrize(("accelerators", "launched"), [(0.0, (None, 0)), (1.0, ("cuda", 1))])
+def test_a_copy_of_a_component_has_the_gpus_that_it_reserves(
+    tmp_path: Path, accelerators: float, launched: tuple[str | None, int]
+) -> None:
+    copies = CopyNeeds("c", "v", 1024, accelerators=accelerators)
+    variant = Variant("v", "m", (Container("torpor"),), instance_type="ml.g5.xlarge", copies=copies)
+    assert launched_on(tmp_path, variant) == launched
+
+
+def test_a_foreign_image_looks_for_its_device_itself(tmp_path: Path) -> None:
+    images = Images([Image("*/mine:*", command={"command": ["serve"]})])
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, images=images)
+    variant = Variant("v", "m", (Container("a/mine:1"),), instance_type="ml.g5.xlarge")
+    spec = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert "TORPOR_DEVICE" not in spec.environment
+    assert spec.resources is not None
+    assert spec.resources.gpus == 1

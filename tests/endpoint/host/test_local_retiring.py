@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.helpers.local_hosts import local_host, warm_parent
-from tests.helpers.waiting import reached
-from torpor_container.processes.zygote_client import Job, OwnedZygote
+from tests.helpers.processes import gone
+from torpor_container.processes.process_tree import parent as parent_of
+from torpor_container.processes.zygote_client import Job
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 
 BARE = """
@@ -20,6 +21,7 @@ zygote.main(str)
 """
 """A zygote with nothing imported: it comes and goes in no time."""
 COMMAND = (sys.executable, "-c", BARE)
+REST = Job("__main__:rest")
 
 
 def spec(number: int) -> LaunchSpec:
@@ -31,10 +33,12 @@ def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, t
     async def story() -> None:
         parent = warm_parent(tmp_path / "r", COMMAND)
         host = local_host(tmp_path / "r", tmp_path / "disks", parent)
-        first = await parent.zygote()
-        assert isinstance(first, OwnedZygote)
+        child = await parent.fork_untold(REST, [])
+        zygote = parent_of(child.pid)
+        child.kill()
         retiring = asyncio.create_task(parent.retire(0.02))
-        await reached(lambda: not first.running)
+        assert zygote is not None
+        assert await asyncio.to_thread(gone, zygote)
         for _ in range(turns):
             await asyncio.sleep(0)
         launched = await host.launch(spec(0))
@@ -51,13 +55,12 @@ def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, t
 def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
     async def story() -> None:
         parent = warm_parent(tmp_path, COMMAND)
-        first = await parent.zygote()
-        child = await first.fork(Job("__main__:rest"))
+        child = await parent.fork_untold(REST, [])
         looks: asyncio.Queue[float] = asyncio.Queue(1)
         retiring = asyncio.create_task(parent.retire(0.0, looks.put))
         for _ in range(3):
             await looks.get()
-        assert await parent.zygote() is first
+        assert parent_of((await parent.fork_untold(REST, [])).pid) == parent_of(child.pid)
         assert child.running
         retiring.cancel()
         await parent.close()

@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.helpers.processes import children, gone
+from tests.helpers.processes import children, gone, has_ended
 from tests.helpers.waiting import reached
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import parent as parent_of
@@ -29,16 +29,18 @@ from torpor_endpoint.host.warm_parent import WarmParent
 ZYGOTE = """
 import os, pathlib, sys
 from torpor_container.processes import zygote
+gate = pathlib.Path(sys.argv.pop(1))
 def libraries(step):
-    if step.name == "WHOLE" and pathlib.Path({gate!r}).read_text() == "broken":
+    if step.name == "WHOLE" and gate.read_text() == "broken":
         os._exit(1)
 def rest(arguments, descriptors):
     print(os.environ.get("TORPOR_WHOLE_PARENT", ""), flush=True)
     os.read(descriptors[0], 1)
-zygote.PRELOAD, zygote.PREPARE = {{}}, "gc:collect"
+zygote.PRELOAD, zygote.PREPARE = {}, "gc:collect"
 zygote.main(libraries)
 """
 
+SOCKETS = "TORPOR_WARM_PARENT", "TORPOR_WHOLE_PARENT"
 BOOSTERS, WHOLE, GUESSED = WantedStep(Step.BOOSTERS), WantedStep(Step.WHOLE), WantedStep(Step.BOOSTERS, guessed=True)
 
 
@@ -61,16 +63,39 @@ class Ground:
         """Let the imports of the whole zygote end; it comes to its gate once it has started."""
         await asyncio.to_thread(self.gate.write_text, word)
 
+    async def open_for(self, asked: Awaitable[Child]) -> Child:
+        """The child that is asked for, of a whole zygote whose imports end now. None comes to the gate if the child is
+        refused."""
+        async with asyncio.TaskGroup() as both:
+            child = both.create_task(awaited(asked))
+            both.create_task(self.open())
+        return child.result()
+
+    async def whole_pid(self) -> int:
+        """The whole zygote, once it has started."""
+        await reached(self._whole, look_s=0.01)
+        return self._whole()[0]
+
+    def _whole(self) -> list[int]:
+        return [pid for pid in children(os.getpid()) if {str(self.gate), "WHOLE"} <= words(pid)]
+
     def whole_client(self) -> ZygoteClient:
         """A client of the socket that the children are told of."""
         return ZygoteClient(Path((self.folder / "log").read_text().split()[-1]))
+
+
+def words(pid: int) -> set[str]:
+    """Those of its command."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return set(Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+    return set()
 
 
 @asynccontextmanager
 async def ground(folder: Path, guesses: bool) -> AsyncIterator[Ground]:
     gate = folder / "gate"
     os.mkfifo(gate)
-    command = (sys.executable, "-c", ZYGOTE.format(gate=str(gate)))
+    command = (sys.executable, "-c", ZYGOTE, str(gate))
     parent = WarmParent(folder, partial(OwnedZygote.start, command=command, closed_within_s=inf), guesses)
     read, write = os.pipe()
     try:
@@ -90,6 +115,10 @@ def run(folder: Path, story: Callable[[Ground], Awaitable[None]], guesses: bool 
     before = set(children(os.getpid()))
     asyncio.run(asyncio.wait_for(told(), 60.0))
     assert set(children(os.getpid())) <= before
+
+
+async def awaited(child: Awaitable[Child]) -> Child:
+    return await child
 
 
 async def logged(here: Ground) -> None:
@@ -126,10 +155,12 @@ class PlayedZygote(OwnedZygote):
         ZygoteClient.__init__(self, path)
         self.killed = False
         self.child: Any = object()
+        self.environment: Mapping[str, str] = {}
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         if self.killed:
             raise ConnectionResetError
+        self.environment = job.environment
         return cast(Child, self.child)
 
     @property
@@ -149,7 +180,8 @@ class PlayedZygote(OwnedZygote):
         pass
 
 
-def test_a_child_comes_though_every_zygote_was_killed_a_moment_ago(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_a_child_comes_though_every_zygote_was_killed_a_moment_ago(tmp_path: Path, told: bool) -> None:
     started: list[PlayedZygote] = []
 
     async def start(path: Path, *, step: Step, listener: socket.socket | None) -> OwnedZygote:
@@ -162,8 +194,10 @@ def test_a_child_comes_though_every_zygote_was_killed_a_moment_ago(tmp_path: Pat
             await parent.fork(job, [], WantedStep(step))
         for zygote in started:
             zygote.killed = True
-        assert await parent.fork(job, [], WantedStep(Step.BARE)) is started[-1].child
+        child = await (parent.fork(job, [], WantedStep(Step.BARE)) if told else parent.fork_untold(job, []))
+        assert child is started[-1].child
         assert len(started) == len(Step) + 1
+        assert [name in started[-1].environment for name in SOCKETS] == [told, told]
         await parent.close()
 
     asyncio.run(story())
@@ -172,11 +206,10 @@ def test_a_child_comes_though_every_zygote_was_killed_a_moment_ago(tmp_path: Pat
 def test_a_guess_that_nothing_comes_of_ends_while_instances_run(tmp_path: Path) -> None:
     async def story(here: Ground) -> None:
         child = await here.fork(GUESSED)
+        whole = await here.whole_pid()
         await here.open()
-        whole = await here.parent.zygote()
-        assert isinstance(whole, OwnedZygote)
         retiring = asyncio.create_task(here.parent.retire(0.02))
-        assert await asyncio.to_thread(gone, whole.pid)
+        assert await asyncio.to_thread(gone, whole)
         assert child.running
         retiring.cancel()
 
@@ -186,10 +219,9 @@ def test_a_guess_that_nothing_comes_of_ends_while_instances_run(tmp_path: Path) 
 def test_one_that_still_imports_ends_at_once_with_its_owner(tmp_path: Path) -> None:
     async def story(here: Ground) -> None:
         child = await here.fork(GUESSED)
-        whole = await here.parent.zygote()
-        assert isinstance(whole, OwnedZygote)
+        whole = await here.whole_pid()
         await here.parent.close()  # which waits for its end, though nobody opens the gate
-        assert not whole.running
+        assert has_ended(whole)
         assert not child.running
 
     run(tmp_path, story)
@@ -207,10 +239,7 @@ def test_none_starts_behind_a_guess_where_it_would_not_be_kept(tmp_path: Path) -
 
 def test_what_needs_all_waits_for_the_whole_zygote_and_what_does_not_goes_on(tmp_path: Path) -> None:
     async def story(here: Ground) -> None:
-        waiting = asyncio.create_task(here.fork(WHOLE))
-        await asyncio.sleep(0)
-        await here.open()
-        whole = await waiting
+        whole = await here.open_for(here.fork(WHOLE))
         other = await here.fork(BOOSTERS)
         assert parent_of(whole.pid) == parent_of(other.pid)  # it is ready, and one zygote is enough
 
@@ -223,9 +252,7 @@ def test_no_whole_zygote_runs_until_something_needs_it(tmp_path: Path) -> None:
         child = await here.fork(BOOSTERS)
         await logged(here)
         assert set(children(os.getpid())) - before == {parent_of(child.pid)}
-        asked = asyncio.create_task(here.whole_client().fork(here.job(), [here.rest_on]))
-        await here.open()
-        script = await asked
+        script = await here.open_for(here.whole_client().fork(here.job(), [here.rest_on]))
         assert parent_of(script.pid) not in (None, parent_of(child.pid))
 
     run(tmp_path, story)
@@ -238,9 +265,7 @@ def test_a_killed_whole_zygote_is_replaced_when_the_next_one_asks(tmp_path: Path
         client = here.whole_client()
         pids = []
         for _ in range(3):
-            asked = asyncio.create_task(client.fork(here.job(), [here.rest_on]))
-            await here.open()
-            pids.append(parent_of((await asked).pid))
+            pids.append(parent_of((await here.open_for(client.fork(here.job(), [here.rest_on]))).pid))
             assert pids[-1] is not None
             os.kill(pids[-1], signal.SIGKILL)
             assert await asyncio.to_thread(gone, pids[-1])
@@ -254,9 +279,7 @@ def test_a_killed_whole_zygote_is_replaced_when_the_next_one_asks(tmp_path: Path
 def test_a_killed_zygote_ends_its_children_and_no_others(tmp_path: Path, killed: Step) -> None:
     async def story(here: Ground) -> None:
         forked = {step: await here.fork(WantedStep(step)) for step in (Step.BARE, Step.BOOSTERS)}
-        whole = asyncio.create_task(here.fork(WHOLE))
-        await here.open()
-        forked[Step.WHOLE] = await whole
+        forked[Step.WHOLE] = await here.open_for(here.fork(WHOLE))
         parents = {step: parent_of(child.pid) for step, child in forked.items()}
         assert len(set(parents.values())) == len(Step)
         parent, child = parents.pop(killed), forked.pop(killed)

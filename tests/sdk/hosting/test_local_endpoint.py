@@ -145,6 +145,11 @@ def test_a_failed_update_raises_the_reason_and_keeps_the_old_deployment(shared: 
         assert len(endpoint.invoke(CITIES[0], ROWS)) == 3
 
 
+def test_an_instance_type_with_a_gpu_that_is_not_there_is_refused_with_what_to_do(shared: SharedProcess) -> None:
+    with pytest.raises(EndpointFailed, match=r"no device for TORPOR_DEVICE=cuda:0.* `torpor up --device cpu`"):
+        shared.local(name="on-gpu", instance_type="ml.g5.xlarge")
+
+
 @pytest.mark.parametrize("memory_mib", [1000, 1025])  # the first is refused by boto3 already
 def test_a_plan_that_sagemaker_refuses_raises_endpoint_failed(endpoint: torpor.Local, memory_mib: int) -> None:
     refused = EndpointPlan(

@@ -32,17 +32,20 @@ def copies_variant(
     *,
     wakes: bool,
     generation: int = 0,
+    instance_type: str | None = None,
 ) -> Variant:
     """The variant of so many copies of this specification on instances of `capacity`. `wakes`: where there are none, a
-    request starts one, which leaves by its keep-alive."""
+    request starts one, which leaves by its keep-alive. `instance_type` is that of one of the InstancePools; None for
+    the first one's."""
     resources = specification.resources
     assert resources is not None, "an adapter has no copies of its own"
     asleep = wakes and not count
+    chosen = instance_type or capacity.instance_type
     return Variant(
         name=copies_name(component.name, generation),
         model_name=specification.model_name or "",
         containers=specification.containers,
-        instance_type=capacity.instance_type,
+        instance_type=chosen,
         instance_count=count,
         instances_min=0 if asleep else None,
         instances_max=1 if asleep else None,
@@ -58,6 +61,8 @@ def copies_variant(
             cores=resources.cores,
             accelerators=resources.accelerators,
             binpack=specification.strategy is PlacementStrategy.BINPACK,
+            first_type="" if chosen == capacity.instance_type else capacity.instance_type or "",
+            one_type=specification.instance_type is not None,
         ),
     )
 

@@ -90,15 +90,16 @@ class _Search:
     def _from(self, position: int) -> bool:
         if position == len(self._copies):
             return True
-        copy, tried = self._copies[position], set()
+        copy, tried = self._copies[position], set()  # another one of its type with as much room has failed
         order = sorted(
             range(len(self._instances)), key=lambda one: _preference(copy, self._instances[one], self._tight)
         )
         for index in order:
             before = self._instances[index]
-            if before.room in tried or not before.has_room(copy):  # another one with as much room has failed
+            alike = before.room, before.instance_type
+            if alike in tried or not before.has_room(copy):
                 continue
-            tried.add(before.room)
+            tried.add(alike)
             self._steps += 1
             if self._steps > SEARCH_STEPS:
                 return False

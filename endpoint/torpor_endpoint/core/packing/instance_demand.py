@@ -18,6 +18,15 @@ class InstanceBounds:
 
 
 @dataclass(frozen=True)
+class FurtherInstance:
+    """An instance of this type is to come. `instead_of`: the number of the one that makes way for it; None where there
+    are fewer than there may be."""
+
+    instance_type: str
+    instead_of: int | None = None
+
+
+@dataclass(frozen=True)
 class InstanceDemand:
     """What is wanted for copies that have no instance yet."""
 
@@ -71,3 +80,26 @@ def next_pool(
         if kind not in lacking and kind in needs and kind in sizes and needs[kind].fits(sizes[kind]):
             return pool
     return None
+
+
+def further_instance(
+    copy: PackedCopy,
+    instances: Sequence[PackedInstance],
+    pools: Sequence[InstanceTypePool],
+    sizes: Mapping[str, ComputeAmount],
+    most: int,
+) -> FurtherInstance | None:
+    """The instance that comes for a copy that has no room on the present ones; None if none may come, or helps.
+
+    Where there are as many as there may be, one of another type that has no copies makes way: of those the one that is
+    of the pool with the lowest priority, and then has the highest number."""
+    needs = {kind: copy.needs for kind in sizes if copy.instance_type in (None, kind)}
+    pool = next_pool(pools, (), needs, sizes)
+    if pool is None:
+        return None
+    if len(instances) < most:
+        return FurtherInstance(pool.instance_type)
+    ranks = {one.instance_type: one.priority for one in pools}
+    empty = [one for one in instances if not one.copies and one.instance_type != pool.instance_type]
+    leaves = max(empty, key=lambda one: (ranks.get(one.instance_type or "", len(pools)), one.number), default=None)
+    return None if leaves is None else FurtherInstance(pool.instance_type, leaves.number)

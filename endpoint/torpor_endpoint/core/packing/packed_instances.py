@@ -21,6 +21,7 @@ class PackedCopy:
     name: CopyId
     needs: ComputeAmount
     strategy: PlacementStrategy = PlacementStrategy.SPREAD
+    instance_type: str | None = None  # the only type of instance that it may be on; None: any
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class PackedInstance:
         return self.size.less(total(copy.needs for copy in self.copies))
 
     def has_room(self, copy: PackedCopy) -> bool:
-        return copy.needs.fits(self.room)
+        return copy.instance_type in (None, self.instance_type) and copy.needs.fits(self.room)
 
     def holding(self, copy: PackedCopy) -> "PackedInstance":
         """The instance with one more copy."""

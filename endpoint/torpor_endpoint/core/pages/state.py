@@ -32,6 +32,9 @@ class ContainerState:
     disk_bytes: int = 0
     disk_budget_bytes: int = 0
     models: tuple[ResidentModel, ...] = ()
+    gpu_used_bytes: int = 0
+    """What the container uses of the memory of its GPU, as the next one: 0 where it predicts on the processor."""
+    gpu_budget_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,14 @@ class InstanceState:
         return sum(container.used_bytes for container in self.containers)
 
     @property
+    def gpu_used_bytes(self) -> int:
+        return sum(container.gpu_used_bytes for container in self.containers)
+
+    @property
+    def gpu_budget_bytes(self) -> int:
+        return sum(container.gpu_budget_bytes for container in self.containers)
+
+    @property
     def disk_bytes(self) -> int:
         return sum(container.disk_bytes for container in self.containers)
 
@@ -81,7 +92,11 @@ def instance_page(
 def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
     if status is None:
         return {"name": name}
-    return {
+    device = status.get("device")
+    on_gpu = (
+        {} if device is None else {"gpu_used_bytes": device["own_bytes"], "gpu_budget_bytes": device["budget_bytes"]}
+    )
+    return on_gpu | {
         "name": name,
         "models": status["models"],
         "budget_bytes": status["budget_bytes"],

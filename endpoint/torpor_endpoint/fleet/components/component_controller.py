@@ -19,9 +19,8 @@ from torpor_endpoint.core.components.component_records import (
     ComponentRecord,
     ComponentSpecification,
     ComponentStatus,
-    specification_on,
 )
-from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name, copies_variant
+from torpor_endpoint.core.components.component_variants import GENERATIONS, copies_name
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.rollouts.rollout import FleetTarget, Rollout
 from torpor_endpoint.core.rollouts.rollout_policy import NOTHING
@@ -29,6 +28,7 @@ from torpor_endpoint.fleet.components.batch_updates import ComponentRollouts
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment, ComponentFailed
 from torpor_endpoint.fleet.components.left_behind import leave_behind, leave_orphans_behind, with_endpoint
 from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
+from torpor_endpoint.fleet.components.wanted_copies import wanted_copies
 from torpor_endpoint.fleet.controller import wanted_variants
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -41,13 +41,11 @@ log = logging.getLogger(__name__)
 NO_ENDPOINT = "Endpoint {endpoint} of inference component {component} is not in service."
 NO_VARIANT = "Endpoint {endpoint} has no production variant {variant} for inference components."
 NO_BASE = "Inference component {base}, of which {component} is an adapter, is not in service."
-ADAPTER = "Inference component {component} is an adapter of another one, and has no copies of its own."
 NO_WAY_BACK = "After a restart the old specification cannot be served any more, and the new one is served: {why}"
-NO_SPECIFICATION = "Inference component {component} has no specification for instances of {instance_type}."
 
 
 def _memory_mib(component: ComponentRecord) -> int:
-    """What each of its copies sets aside. Placed largest first, as many components as before have room again."""
+    """What each of its copies sets aside."""
     return max((one.resources.min_memory_mib for one in component.specifications if one.resources), default=0)
 
 
@@ -104,7 +102,7 @@ class ComponentController:
         for component in components:
             if component.status in ANSWERING:
                 self._adapters.put(component)
-        for component in sorted(components, key=_memory_mib, reverse=True):
+        for component in sorted(components, key=self._placed_first, reverse=True):
             if component.status in ANSWERING and component.base_name is None:
                 await self._serve(component)
             self._settling.schedule(component.name)
@@ -226,6 +224,14 @@ class ComponentController:
         _, green = self._wanted(other, wanted, component.desired_copies)
         return deployment, blue, green
 
+    def _placed_first(self, component: ComponentRecord) -> tuple[bool, int]:
+        """The sort key of components at a start. As many as before have room again where those come first that do not
+        fit on instances of the first type, for which empty ones make way, and then the largest."""
+        with suppress(ComponentFailed):
+            _, variant = self._wanted(component, component.specifications, component.copies)
+            return bool(variant.copies and variant.copies.first_type), _memory_mib(component)
+        return False, 0
+
     async def _serve(self, component: ComponentRecord) -> None:
         try:
             if component.rollout is not None:
@@ -284,16 +290,7 @@ class ComponentController:
         if pool is None or not pool.variant.for_components:
             told = {"endpoint": component.endpoint_name, "variant": component.variant_name}
             raise ComponentFailed(NO_VARIANT.format(**told))
-        specification = specification_on(specifications, pool.variant.instance_type)
-        if specification is None:
-            told = {"component": component.name, "instance_type": str(pool.variant.instance_type)}
-            raise ComponentFailed(NO_SPECIFICATION.format(**told))
-        if specification.resources is None:
-            raise ComponentFailed(ADAPTER.format(component=component.name))
-        wakes = not self._strict
-        return deployment, copies_variant(
-            component, specification, pool.variant, count, wakes=wakes, generation=component.generation
-        )
+        return deployment, wanted_copies(component, specifications, pool.variant, count, strict=self._strict)
 
     def _deployment(self, endpoint: str) -> ComponentDeployment | None:
         """The components of an endpoint in service; None if it is not."""

@@ -16,6 +16,7 @@ from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.fleet.components.component_pool import ComponentPool
 from torpor_endpoint.fleet.components.copy_places import CopyPlaces
+from torpor_endpoint.fleet.components.pool_types import pools_of
 from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -197,9 +198,11 @@ class ComponentDeployment:
         found = []
         for name, pool in self.live.components.items():
             capacity = self.live.production.get(pool.variant.copies.placed_on) if pool.variant.copies else None
-            given = () if capacity is None else _given(capacity.variant)
-            if given and given != _given(pool.variant) and given != self._said.get(name):
-                self._said[name] = given
+            if capacity is None or _is_of(pool.variant, capacity.variant):
+                continue
+            said = (*_given(capacity.variant), pools_of(capacity.variant))
+            if said != self._said.get(name):
+                self._said[name] = said
                 found.append(name)
         return found
 
@@ -261,7 +264,14 @@ class ComponentDeployment:
 
 def _given(variant: Variant) -> tuple[object, ...]:
     """What copies have of the variant that they are on (see `copies_variant`)."""
-    return variant.instance_type, variant.capture, variant.asynchronous, variant.deployed_by
+    first = variant.copies.first_type if variant.copies is not None else ""
+    return first or variant.instance_type, variant.capture, variant.asynchronous, variant.deployed_by
+
+
+def _is_of(copies: Variant, capacity: Variant) -> bool:
+    """Whether copies of this variant have all that they would have of the variant that they are on."""
+    types = {one.instance_type for one in pools_of(capacity)}
+    return _given(copies) == _given(capacity) and copies.instance_type in types
 
 
 async def _told(work: Coroutine[Any, Any, object], endpoint: str, variant: Variant) -> None:

@@ -32,6 +32,9 @@ class ComponentPool(InstancePool):
         assert self.variant.copies is not None, "it stands for a component"
         return self.variant.copies
 
+    def type_in(self, slot: int) -> str:
+        return self._places.type_of(self.copies.component, slot) or super().type_in(slot)
+
     def scale(self, size: int, why: str) -> None:
         """Want so many copies, or as many as have room: `trouble` says it if there is none for all. Where copies are
         leaving, those that have no room yet wait for it."""
@@ -52,14 +55,14 @@ class ComponentPool(InstancePool):
 
     def adopt(self, numbers: Collection[int]) -> None:
         for number in numbers:
-            self._places.take(self.copies, number)
+            self._places.take(self.variant, number)
         super().adopt(numbers)
 
     async def move(self, number: int, instance: int) -> bool:
         """Have the copy in this slot stand on another instance: its successor starts there, and it leaves once that is
         ready. False where it stays, because there is no room or the successor does not start."""
         successor = self._numbers.take()
-        if self.closed or not self._places.take(self.copies, successor, instance):
+        if self.closed or not self._places.take(self.variant, successor, instance):
             self._numbers.give(successor)
             return False
         self.trouble = None  # it belongs to an earlier start
@@ -80,7 +83,7 @@ class ComponentPool(InstancePool):
 
     def _taken(self) -> int | None:
         number = super()._taken()
-        if number is None or self._places.take(self.copies, number):
+        if number is None or self._places.take(self.variant, number):
             return number
         self._numbers.give(number)
         return None

@@ -8,17 +8,20 @@ from collections.abc import Callable
 from math import inf
 
 from torpor_endpoint.core.components.component_records import PlacementStrategy
-from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
+from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
+from torpor_endpoint.core.packing.instance_demand import further_instance
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 from torpor_endpoint.core.packing.scale_in_plans import CopyMove, shrink
 from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies
-from torpor_endpoint.core.resource_records import CopyNeeds, Variant
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.fleet.components.capacity_pool import CapacityPool
+from torpor_endpoint.fleet.components.pool_types import pools_of, room_on, rooms
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.host.launch import size_of
 
 IDLE = "it had no copy for ten minutes"
 SURPLUS = "an update asks for fewer instances"
+MAKES_WAY = "it makes way for one of type {instance_type}"
 SHRINK_PAUSE_S = 30.0
 """Before copies are moved again from instances that are to leave."""
 
@@ -44,27 +47,24 @@ class CopyPlaces:
         self._shrunk_s = -inf  # when copies were last told to move from instances that are to leave
 
     @property
-    def capacity(self) -> InstancePool | None:
+    def capacity(self) -> CapacityPool | None:
         """The instances; None once the endpoint does not have them any more."""
         found = self._live.pools.get(self._variant)
-        if found is not None:
-            found.occupied = self._standing.on
+        if not isinstance(found, CapacityPool):
+            return None
+        found.occupied = self._standing.on
         return found
 
-    def take(self, needs: CopyNeeds, number: int, instance: int | None = None) -> bool:
-        """Place a copy, on this instance if one is named, and else on an instance more where that is allowed. False
-        where there is no room for it."""
+    def take(self, variant: Variant, number: int, instance: int | None = None) -> bool:
+        """Place a copy of this variant, on this instance if one is named, and else on an instance more where that is
+        allowed. False where there is no room for it."""
         capacity = self.capacity
         if capacity is None:
             return False
-        copy = packed(needs, number)
+        copy = packed_copy(variant, number)
         found = self._standing.take(copy, self._wanted(capacity), instance)
-        if found is None and instance is None and self._may_grow(capacity, copy):
-            before = set(capacity.numbers)
-            capacity.scale(capacity.size + 1, f"a copy of {needs.component} needs room")
-            self._resized(capacity.size)
-            came = next(iter(set(capacity.numbers) - before), None)
-            found = None if came is None else self._standing.take(copy, self._wanted(capacity), came)
+        if found is None and instance is None and (came := self._further(capacity, copy)) is not None:
+            found = self._standing.take(copy, self._wanted(capacity), came)
         return found is not None
 
     def free(self, component: str, number: int) -> None:
@@ -83,9 +83,14 @@ class CopyPlaces:
         """Whether a copy has a place that it will give back."""
         return self._standing.leaving
 
-    def instances(self, capacity: InstancePool) -> list[PackedInstance]:
+    def instances(self, capacity: CapacityPool) -> list[PackedInstance]:
         """The instances that are wanted, with their copies."""
         return self._standing.instances(self._wanted(capacity))
+
+    def type_of(self, component: str, number: int) -> str | None:
+        """The type of the instance that the copy is on; None if it is on none."""
+        instance, capacity = self._standing.place_of(CopyId(component, number)), self.capacity
+        return None if instance is None or capacity is None else capacity.type_in(instance)
 
     # -- instances that follow the copies ----------------------------------------------------------------------------
     def look(self, now_s: float) -> tuple[CopyMove, ...]:
@@ -105,7 +110,7 @@ class CopyPlaces:
             self._resized(capacity.size)
         return plan.moves
 
-    def _shrink(self, capacity: InstancePool, now_s: float) -> tuple[CopyMove, ...]:
+    def _shrink(self, capacity: CapacityPool, now_s: float) -> tuple[CopyMove, ...]:
         """Let the instances leave that are too many since an update, as their copies find room elsewhere."""
         plan = shrink(self.instances(capacity), _surplus(capacity))
         for number in plan.released:
@@ -129,20 +134,26 @@ class CopyPlaces:
         return max(0.0, self._standing.quiet_until_s(places, variant.scale_in, least, now_s) - now_s)
 
     # -- room --------------------------------------------------------------------------------------------------------
-    def _wanted(self, capacity: InstancePool) -> list[InstancePlace]:
+    def _wanted(self, capacity: CapacityPool) -> list[InstancePlace]:
         """The instances that are wanted, in ascending order of their numbers."""
-        size = self._size(capacity.variant)
-        return [InstancePlace(number, size, capacity.variant.instance_type) for number in capacity.numbers]
+        types = {number: capacity.type_in(number) for number in capacity.numbers}
+        sizes = {kind: room_on(capacity.variant, kind, strict=self._strict) for kind in types.values()}
+        return [InstancePlace(number, sizes[kind], kind) for number, kind in types.items()]
 
-    def _size(self, variant: Variant) -> ComputeAmount:
-        size = size_of(variant)
-        return schedulable(size.memory_mib, size.vcpu, size.gpus, strict=self._strict)
-
-    def _may_grow(self, capacity: InstancePool, copy: PackedCopy) -> bool:
-        """Whether one more instance may come, and the copy would fit on it."""
+    def _further(self, capacity: CapacityPool, copy: PackedCopy) -> int | None:
+        """The number of one more instance for the copy; None if none may come, or helps."""
         variant = capacity.variant
-        follows, most = variant.instances_min is not None, most_instances(variant)
-        return follows and capacity.size < most and copy.needs.fits(self._size(variant))
+        if variant.instances_min is None:
+            return None
+        sizes, present = rooms(variant, strict=self._strict), self.instances(capacity)
+        coming = further_instance(copy, present, pools_of(variant), sizes, most_instances(variant))
+        if coming is None:
+            return None
+        if coming.instead_of is not None:
+            capacity.retire(coming.instead_of, MAKES_WAY.format(instance_type=coming.instance_type))
+        number = capacity.grow(coming.instance_type, f"a copy of {copy.name.component} needs room")
+        self._resized(capacity.size)
+        return number
 
 
 def most_instances(variant: Variant) -> int:
@@ -150,11 +161,14 @@ def most_instances(variant: Variant) -> int:
     return variant.instances_max or variant.instance_count
 
 
-def packed(needs: CopyNeeds, number: int) -> PackedCopy:
-    """The copy as the packing knows it."""
+def packed_copy(variant: Variant, number: int) -> PackedCopy:
+    """A copy of this variant, as the packing knows it."""
+    needs = variant.copies
+    assert needs is not None, "it stands for a component"
     strategy = PlacementStrategy.BINPACK if needs.binpack else PlacementStrategy.SPREAD
     amount = ComputeAmount(needs.memory_mib, needs.cores, needs.accelerators)
-    return PackedCopy(CopyId(needs.component, number), amount, strategy)
+    only = variant.instance_type if needs.one_type else None
+    return PackedCopy(CopyId(needs.component, number), amount, strategy, only)
 
 
 def _least(variant: Variant) -> int:

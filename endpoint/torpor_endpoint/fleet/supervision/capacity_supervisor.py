@@ -4,6 +4,7 @@ No process stands for such an instance. It has a life in the ledger, as it costs
 """
 
 import asyncio
+from dataclasses import replace
 from secrets import token_hex
 
 from torpor_endpoint.core.lifecycle import InstanceEvent
@@ -14,18 +15,20 @@ from torpor_endpoint.in_service.incarnation import Incarnation
 
 
 class CapacitySupervisor:
-    """Fills one slot. `why` is the ledger's reason."""
+    """Fills one slot with an instance of this type. `why` is the ledger's reason."""
 
-    def __init__(self, pool: SlotOwner, slot: Slot, factory: InstanceFactory, why: str) -> None:
+    def __init__(self, pool: SlotOwner, slot: Slot, factory: InstanceFactory, why: str, instance_type: str) -> None:
         self.slot = slot
         self._pool = pool
         self._factory = factory
         self._why = why
+        self._instance_type = instance_type
 
     async def run(self) -> None:
         """Keep the slot filled until cancelled. Such an instance is ready at once, or after the emulated delay."""
         launched = Launched(self.slot, f"i-{token_hex(8)}", None, Phase.RUNNING)
-        life = self._factory.began(self._pool.variant, launched, self._why, self._factory.clock())
+        variant = replace(self._pool.variant, instance_type=self._instance_type)
+        life = self._factory.began(variant, launched, self._why, self._factory.clock())
         incarnation = Incarnation(self.slot, launched.incarnation, [])
         self._pool.add(incarnation, life)
         await asyncio.sleep(self._factory.start_delay_s(self._pool.variant))

@@ -9,6 +9,8 @@ pull_secrets = ["my-registry"]
 service_account = "torpor-instance"           # of the pods; its token is not mounted
 environment_secret = "s3-keys"                # a Secret whose members become variables of every instance
 node_selector = { "kubernetes.io/arch" = "amd64" }
+gpu_node_selector = { "accelerator" = "t4" }  # further, of the pods that take a GPU
+gpu_resource = "nvidia.com/gpu"               # the name by which the cluster counts its GPUs
 tolerations = [{ key = "models", operator = "Exists" }]
 labels = { "team" = "models" }                  # of the pods, as the annotations
 annotations = { "sidecar.istio.io/inject" = "false" }
@@ -50,6 +52,8 @@ class KubernetesSettings:
     service_account: str = ""
     environment_secret: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    gpu_node_selector: Mapping[str, str] = field(default_factory=dict)
+    gpu_resource: str = "nvidia.com/gpu"
     tolerations: tuple[Mapping[str, Any], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +104,15 @@ def _amount(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _resource(value: object) -> bool:
+    domain, _, name = str(value).partition("/")
+    return (
+        isinstance(value, str)
+        and _dns(domain)
+        and bool(re.fullmatch("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name))
+    )
+
+
 def _owner(value: object) -> bool:
     kind, _, name = str(value).partition("/")
     return isinstance(value, str) and kind in OWNERS and _dns(name)
@@ -117,6 +130,8 @@ MEMBERS: dict[str, tuple[Callable[[object], bool], str]] = {
     "service_account": (_dns, NAME),
     "environment_secret": (_dns, NAME),
     "node_selector": (_texts, TEXTS),
+    "gpu_node_selector": (_texts, TEXTS),
+    "gpu_resource": (_resource, "must be the name of an extended resource, such as nvidia.com/gpu"),
     "tolerations": (
         lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
         "must be a list of tables",

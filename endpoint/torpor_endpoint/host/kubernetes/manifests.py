@@ -137,9 +137,10 @@ def deletion(grace_s: float) -> Object:
 
 
 def _pod(launch: Generation, spec: LaunchSpec, settings: KubernetesSettings) -> Object:
+    on_gpu = settings.gpu_node_selector if spec.resources is not None and spec.resources.gpus else {}
     optional = {
         "serviceAccountName": settings.service_account,
-        "nodeSelector": dict(settings.node_selector),
+        "nodeSelector": {**settings.node_selector, **on_gpu},
         "tolerations": [dict(one) for one in settings.tolerations],
         "imagePullSecrets": [{"name": name} for name in settings.pull_secrets],
     }
@@ -192,6 +193,8 @@ def _resources(spec: LaunchSpec, settings: KubernetesSettings) -> Object:
         "cpu": str(spec.resources.vcpu),
         "memory": f"{spec.resources.memory_mib + settings.memory_room_mib}Mi",
     }
+    if spec.resources.gpus:
+        wanted[settings.gpu_resource] = str(spec.resources.gpus)
     return {"requests": wanted, "limits": dict(wanted)}
 
 

@@ -20,6 +20,10 @@ class Observed(Protocol):
         """Ready instances by variant name. A variant without any may be missing."""
         ...
 
+    def type_counts(self, endpoint_name: str) -> Mapping[str, Mapping[str, int]]:
+        """Ready instances by variant name and instance type."""
+        ...
+
     def green_counts(self, endpoint_name: str) -> Mapping[str, int]:
         """The same of the fleet that a rollout brings. Empty without a rollout."""
         ...

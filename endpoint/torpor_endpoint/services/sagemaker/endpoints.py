@@ -49,9 +49,8 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
 def describe_endpoint(control: Control, call: Call) -> dict[str, Any]:
     endpoint = found_endpoint(control, call)
     observed = control.observed
-    return shapes.endpoint_description(
-        endpoint, observed.instance_counts(endpoint.name), observed.green_counts(endpoint.name)
-    )
+    ready, green = observed.instance_counts(endpoint.name), observed.green_counts(endpoint.name)
+    return shapes.endpoint_description(endpoint, ready, green, observed.type_counts(endpoint.name))
 
 
 def list_endpoints(control: Control, call: Call) -> dict[str, Any]:

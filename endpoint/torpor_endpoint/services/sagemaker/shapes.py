@@ -26,6 +26,7 @@ from torpor_endpoint.services.sagemaker.deployments.rollout_descriptions import 
 
 Wire = Mapping[str, Any]
 NO_COUNTS: Mapping[str, int] = MappingProxyType({})
+NO_TYPES: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 ASYNC_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -264,16 +265,26 @@ def endpoint_summary(endpoint: EndpointRecord) -> dict[str, Any]:
 
 
 def endpoint_description(
-    endpoint: EndpointRecord, ready: Mapping[str, int], green: Mapping[str, int] = NO_COUNTS
+    endpoint: EndpointRecord,
+    ready: Mapping[str, int],
+    green: Mapping[str, int] = NO_COUNTS,
+    types: Mapping[str, Mapping[str, int]] = NO_TYPES,
 ) -> dict[str, Any]:
-    """`ready` counts the ready instances by variant name, and `green` those of the fleet that a rollout brings."""
+    """`ready` counts the ready instances by variant name, and `green` those of the fleet that a rollout brings. `types`
+    counts the ready ones by variant name and instance type."""
     other_config = endpoint.pending_config_name not in (None, endpoint.config_name)
     deploying = other_config or endpoint.rollout is not None
     desired = {v.name: v for v in (not deploying and endpoint.pending_variants) or endpoint.variants}
 
     def summaries(shadow: bool) -> list[dict[str, Any]]:
         shown = [v for v in endpoint.variants if v.shadow is shadow]
-        return [_variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)) for v in shown]
+        return [
+            {
+                **_variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)),
+                "InstancePools": pool_summaries(v, types.get(v.name, NO_COUNTS)),
+            }
+            for v in shown
+        ]
 
     return {
         **endpoint_summary(endpoint),
@@ -332,7 +343,6 @@ def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, r
         "VariantStatus": production_statuses(endpoint, now.name),
         "ManagedInstanceScaling": now.request.get("ManagedInstanceScaling"),
         "RoutingConfig": now.request.get("RoutingConfig"),
-        "InstancePools": pool_summaries(now, ready),
     }
     if now.serverless is None or desired.serverless is None:
         return {**summary, "DesiredInstanceCount": desired.instance_count}
@@ -366,7 +376,7 @@ def _pending_variant_summary(endpoint: EndpointRecord, pending: Variant, ready: 
         "DesiredServerlessConfig": _serverless_config(pending.serverless) if pending.serverless else None,
         "ManagedInstanceScaling": pending.request.get("ManagedInstanceScaling"),
         "RoutingConfig": pending.request.get("RoutingConfig"),
-        "InstancePools": pool_summaries(pending, 0),
+        "InstancePools": pool_summaries(pending, NO_COUNTS),
         "VariantStatus": pending_statuses(endpoint, pending.name),
     }
 

@@ -113,6 +113,23 @@ def test_a_greedy_order_that_fails_is_mended_by_the_search() -> None:
     assert place_all(tight, spread) is not None
 
 
+@settings(max_examples=100)
+@given(copies(), fleets(), st.data())
+def test_a_copy_for_one_type_of_instance_is_on_no_other(
+    wanted: list[PackedCopy], instances: list[PackedInstance], data: st.DataObject
+) -> None:
+    kinds = st.sampled_from(("a", "b"))
+    instances = [replace(one, instance_type=data.draw(kinds)) for one in instances]
+    wanted = [replace(one, instance_type=data.draw(st.one_of(st.none(), kinds))) for one in wanted]
+    places = place_all(wanted, instances)
+    for alike in ("a", "b"):
+        bound = [one for one in wanted if one.instance_type == alike]
+        if not feasible(bound, [one for one in instances if one.instance_type == alike]):
+            assert places is None
+    types = {one.number: one.instance_type for one in instances}
+    assert all(one.instance_type in (None, types[places[one.name]]) for one in wanted if places is not None)
+
+
 def test_a_search_that_finds_no_way_soon_gives_up() -> None:
     many = [copy(f"c{number}", 0, 5) for number in range(60)]
     assert place_all(many, [instance(number) for number in range(59)]) is None

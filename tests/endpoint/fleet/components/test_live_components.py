@@ -13,7 +13,8 @@ from tests.helpers.waiting import until
 
 ROLE = "arn:aws:iam::123456789012:role/service-role/role"
 ENDPOINT = "Shelf"
-SCALING = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}
+SCALING = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 3}
+TYPES = ("ml.m5.large", "ml.m5.4xlarge")  # 8 and 64 GiB
 GROUP = "/aws/sagemaker/InferenceComponents/{}"
 
 
@@ -49,7 +50,8 @@ def shelf(live: LiveEndpoint) -> LiveEndpoint:
     """An endpoint with the components `one` and `two`."""
     put(live.folder("shelf"), {f"{number}.tar.gz": constant(number) for number in (1, 2, 3)})
     put(live.folder("shelf"), {f"many/{number}.tar.gz": constant(number) for number in (7, 8)})
-    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    pools = [{"InstanceType": kind, "Priority": number} for number, kind in enumerate(TYPES, start=1)]
+    variant = {"VariantName": "AllTraffic", "InstancePools": pools, "InitialInstanceCount": 1}
     live.sagemaker.create_endpoint_config(
         EndpointConfigName=ENDPOINT,
         ExecutionRoleArn=ROLE,
@@ -148,6 +150,23 @@ def test_a_component_of_many_models_takes_a_target(shelf: LiveEndpoint) -> None:
     )
     assert copies(shelf, "many") == ("InService", 1, 1)
     assert [answer(shelf, "many", TargetModel=f"{number}.tar.gz") for number in (7, 8)] == [7.0, 8.0]
+
+
+def test_a_copy_that_fits_on_the_type_of_a_later_pool_only_is_placed_there(shelf: LiveEndpoint) -> None:
+    shelf.sagemaker.create_inference_component(
+        InferenceComponentName="wide",
+        EndpointName=ENDPOINT,
+        Specification=specification(2, 9000),
+        RuntimeConfig={"CopyCount": 1},
+    )
+    assert copies(shelf, "wide") == ("InService", 1, 1)
+    placed = settled(shelf, "wide")["RuntimeConfig"]["PlacementStatus"]
+    assert placed == [{"InstanceType": TYPES[1], "CurrentCopyCount": 1}]
+    assert answer(shelf, "wide") == 2.0
+    pools = shelf.settled(ENDPOINT)["ProductionVariants"][0]["InstancePools"]
+    assert pools[1] == {"InstanceType": TYPES[1], "CurrentInstanceCount": 1}
+    costs = json.loads(shelf.page(f"costs?endpoint={ENDPOINT}"))
+    assert json.dumps(TYPES[1]) in json.dumps(costs)
 
 
 def test_what_does_not_fit_fails_and_can_be_deleted(shelf: LiveEndpoint) -> None:

@@ -1,6 +1,7 @@
 """The objects of an instance, as the cluster takes them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.host import LaunchSpec, Resources, Slot
@@ -13,8 +14,8 @@ SPEC = LaunchSpec(SLOT, {"PASSWORD": "hush", "TORPOR_DISK_MIB": "5120"}, resourc
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "torpor", "uid": "u"}
 
 
-def pod_of(settings: KubernetesSettings) -> Any:
-    return deployment(LAUNCH, SPEC, settings, OWNER)["spec"]["template"]["spec"]
+def pod_of(settings: KubernetesSettings, spec: LaunchSpec = SPEC) -> Any:
+    return deployment(LAUNCH, spec, settings, OWNER)["spec"]["template"]["spec"]
 
 
 def test_nothing_of_the_environment_is_outside_the_secret() -> None:
@@ -59,6 +60,15 @@ def test_what_the_file_names_is_in_the_pod() -> None:
     assert (pod["serviceAccountName"], pod["nodeSelector"]) == ("reader", {"disk": "ssd"})
     assert (pod["imagePullSecrets"], pod["tolerations"][0]["key"]) == ([{"name": "keys"}], "models")
     assert [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]] == ["s3", LAUNCH.secret]
+
+
+def test_a_pod_takes_the_gpus_of_its_instance_on_nodes_that_have_them() -> None:
+    settings = KubernetesSettings("i", node_selector={"disk": "ssd"}, gpu_node_selector={"card": "t4"})
+    with_gpus = pod_of(settings, replace(SPEC, resources=Resources(4, 8192, gpus=2)))
+    resources = with_gpus["containers"][0]["resources"]
+    assert resources["limits"]["nvidia.com/gpu"] == resources["requests"]["nvidia.com/gpu"] == "2"
+    assert with_gpus["nodeSelector"] == {"disk": "ssd", "card": "t4"}
+    assert pod_of(settings)["nodeSelector"] == {"disk": "ssd"}
 
 
 def test_a_deployment_belongs_to_the_installation_and_starts_without_a_pod() -> None:

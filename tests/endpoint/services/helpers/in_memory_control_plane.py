@@ -25,6 +25,7 @@ class InMemoryControlPlane:
         self.now_s = 1000.0
         self.ready: dict[str, int] = {}
         self.green: dict[str, int] = {}
+        self.types: dict[str, dict[str, int]] = {}
         self.scaled: dict[str, set[str]] = {}
         self.copies: dict[str, dict[str, int]] = {}
         self.changes: list[str] = []
@@ -46,6 +47,9 @@ class InMemoryControlPlane:
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
         return self.ready
+
+    def type_counts(self, endpoint_name: str) -> Mapping[str, Mapping[str, int]]:
+        return self.types
 
     def green_counts(self, endpoint_name: str) -> Mapping[str, int]:
         return self.green

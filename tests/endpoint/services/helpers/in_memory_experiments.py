@@ -50,6 +50,9 @@ class InMemoryExperiments:
     def clock(self) -> float:
         return self.now_s
 
+    def type_counts(self, endpoint_name: str) -> dict[str, dict[str, int]]:
+        return {}
+
     def green_counts(self, endpoint_name: str) -> dict[str, int]:
         return {}
 

@@ -74,12 +74,8 @@ class TrainingFolder:
         self.bucket.mkdir(parents=True, exist_ok=True)
         database, objects = SqliteFile(self.folder / "torpor.sqlite", RECORDS), ObjectStore(self.folder / "s3")
         jobs = JobRecords(database, "training_jobs", TrainingJob, time.time)
-
-        async def parent() -> ZygoteClient:
-            return self.zygote
-
-        storage = EmbeddedStorage(objects)
-        site = TrainingSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
+        storage, fork = EmbeddedStorage(objects), self.zygote.fork
+        site = TrainingSite(self.jobs_folder, self.logs, storage, fork, {}, (FORGOTTEN,), 2, time.time, grace_s)
         trainer = JobQueue(jobs, TrainingWork(site), at_once)
         await trainer.start()
         try:

@@ -270,7 +270,7 @@ def test_of_several_instance_pools_the_one_of_the_highest_priority_has_all_insta
     (stored,) = record.variants
     assert (stored.instance_type, stored.model_name) == ("ml.m5.xlarge", "large")
     assert stored.containers[0].environment == {"A": "1"}
-    control_plane.ready = {"AllTraffic": 1}
+    control_plane.ready, control_plane.types = {"AllTraffic": 1}, {"AllTraffic": {"ml.m5.xlarge": 1}}
     assert control_plane.describe("pools")["ProductionVariants"][0]["InstancePools"] == [
         {"InstanceType": "ml.m5.xlarge", "CurrentInstanceCount": 1},
         {"InstanceType": "ml.m5.large", "CurrentInstanceCount": 0},

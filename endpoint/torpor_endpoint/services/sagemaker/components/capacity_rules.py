@@ -1,17 +1,17 @@
 """The rules for variants without a model, whose instances are for inference components."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import inf
 
 from torpor_endpoint.core.components.component_lifecycle import ANSWERING
-from torpor_endpoint.core.components.component_records import ComponentRecord, specification_on
+from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.components.component_variants import copies_variant
-from torpor_endpoint.core.packing.compute_amounts import schedulable
 from torpor_endpoint.core.packing.copy_placement import NOT_ENOUGH, place_all
 from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInstance
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.resource_records import Variant
-from torpor_endpoint.fleet.components.copy_places import most_instances, packed
-from torpor_endpoint.host.launch import size_of
+from torpor_endpoint.fleet.components.copy_places import most_instances, packed_copy
+from torpor_endpoint.fleet.components.pool_types import room_on, specified_type
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
 
@@ -96,35 +96,53 @@ def check_copies_fit(
     enough before: with fewer instances, or smaller ones."""
     before, every = {variant.name: variant for variant in present}, tuple(components)
     for variant in new:
-        copies = _copies_on(variant, every)
-        had = before.get(variant.name, variant)
-        if variant.for_components and not _fit(copies, variant, strict) and _fit(_copies_on(had, every), had, strict):
+        if not variant.for_components:
+            continue
+        copies, had = _copies_on(variant, every, strict), before.get(variant.name, variant)
+        if (
+            not _fit(copies, variant, strict)
+            and had.for_components
+            and _fit(_copies_on(had, every, strict), had, strict)
+        ):
+            count = sum(map(len, copies.values()))
             raise errors.INVALID(
-                f'Production variant "{variant.name}" has {len(copies)} copies of inference components, and would have '
+                f'Production variant "{variant.name}" has {count} copies of inference components, and would have '
                 f"{most_instances(variant)} instance(s) of {variant.instance_type}. {NOT_ENOUGH}"
             )
 
 
-def _copies_on(variant: Variant, components: Iterable[ComponentRecord]) -> list[PackedCopy]:
-    """The copies that are to be on the variant, as the packing knows them."""
-    found = []
+def _copies_on(variant: Variant, components: Iterable[ComponentRecord], strict: bool) -> dict[str, list[PackedCopy]]:
+    """The copies that are to be on the variant, as the packing knows them, by the type of their instances."""
+    found: dict[str, list[PackedCopy]] = {}
     for component in components:
-        specification = specification_on(component.specifications, variant.instance_type)
-        if (
-            component.variant_name == variant.name
-            and component.status in ANSWERING
-            and specification is not None
-            and specification.resources is not None
-        ):
-            needs = copies_variant(component, specification, variant, component.copies, wakes=False).copies
-            found += [packed(needs, number) for number in range(component.copies) if needs is not None]
+        if component.variant_name != variant.name or component.status not in ANSWERING or component.base_name:
+            continue
+        chosen = specified_type(variant, component.specifications, strict=strict)
+        if chosen is not None:
+            kind, specification = chosen
+            told = component, specification, variant, component.copies
+            copies = copies_variant(*told, wakes=False, instance_type=kind)
+            found.setdefault(kind, []).extend(packed_copy(copies, number) for number in range(component.copies))
     return found
 
 
-def _fit(copies: list[PackedCopy], variant: Variant, strict: bool) -> bool:
-    size = size_of(variant)
-    amount = schedulable(size.memory_mib, size.vcpu, size.gpus, strict=strict)
-    return place_all(copies, [PackedInstance(number, amount) for number in range(most_instances(variant))]) is not None
+def _fit(copies: Mapping[str, list[PackedCopy]], variant: Variant, strict: bool) -> bool:
+    """Whether there may be enough instances for them: of the first type, unless their number follows the copies."""
+    if variant.instances_min is None and copies.keys() - {variant.instance_type}:
+        return False
+    together = [one for alike in copies.values() for one in alike]
+    ways = (copies, *({kind: together} for kind in copies))
+    return any(_instances_for(way, variant, strict) <= most_instances(variant) for way in ways)
+
+
+def _instances_for(copies: Mapping[str, list[PackedCopy]], variant: Variant, strict: bool) -> float:
+    """The fewest instances that hold the copies, those of each type apart; infinity if more than there may be."""
+    wanted = 0.0
+    for kind, alike in copies.items():
+        room, numbers = room_on(variant, kind, strict=strict), range(most_instances(variant) + 1)
+        fleets = ([PackedInstance(one, room, instance_type=kind) for one in range(number)] for number in numbers)
+        wanted += next((len(fleet) for fleet in fleets if place_all(alike, fleet) is not None), inf)
+    return wanted
 
 
 def _repeats(production: Wire, member: str) -> bool:

@@ -2,9 +2,10 @@
 
 "SageMaker attempts to provision instances in order of priority, starting with the lowest value. If instances for a
 higher-priority pool are unavailable, SageMaker attempts to provision from the next pool." This machine never lacks
-instances of a type, so the first pool has all.
+instances of a type: the first pool has all but those for copies of inference components that do not fit on its type.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from torpor_endpoint.core.resource_records import InstanceTypePool, Variant
@@ -23,12 +24,11 @@ def model_of(production: Wire) -> str:
     return str(first.get("ModelNameOverride", production["ModelName"]))
 
 
-def pool_summaries(variant: Variant, ready: int) -> list[dict[str, Any]]:
-    """Its InstancePools, with so many instances."""
-    counts = (ready, *(0 for _ in variant.pools[1:]))
+def pool_summaries(variant: Variant, counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Its InstancePools, with so many instances of each type."""
     return [
-        {"InstanceType": pool.instance_type, "CurrentInstanceCount": count}
-        for pool, count in zip(variant.pools, counts, strict=False)
+        {"InstanceType": pool.instance_type, "CurrentInstanceCount": counts.get(pool.instance_type, 0)}
+        for pool in variant.pools
     ]
 
 

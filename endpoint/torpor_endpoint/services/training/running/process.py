@@ -3,20 +3,24 @@
 import asyncio
 import os
 from asyncio import StreamReader, StreamReaderProtocol
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
-from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
+from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.services.training.running.script_output import Output
 
 PIECE_BYTES = 64 * 1024
 LAST_WORDS_S = 1.0
 """How long to wait for output after the script's end. A process that still has the pipe then has left its session."""
+
+
+Fork = Callable[[Job, Sequence[int]], Awaitable[Child]]
+"""Forks a child with these descriptors, which ends with the endpoint. Raises OSError."""
 
 
 class How(Enum):
@@ -56,10 +60,10 @@ def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
     )
 
 
-async def run(zygote: ZygoteClient, job: Job, output: Output, ending: Ending) -> ScriptEnd:
+async def run(fork: Fork, job: Job, output: Output, ending: Ending) -> ScriptEnd:
     """Run the script to its end. Raises OSError if it cannot be started. If cancelled, it kills the script at once."""
     async with _pipe_into(output) as writer:
-        child = await _forked(zygote, job, writer)
+        child = await _forked(fork, job, writer)
         try:
             how = await _until(child, ending)
             code = await child.wait()
@@ -69,9 +73,9 @@ async def run(zygote: ZygoteClient, job: Job, output: Output, ending: Ending) ->
     return ScriptEnd(how, code if code >= 0 else 128 - code)
 
 
-async def _forked(zygote: ZygoteClient, job: Job, writer: int) -> Child:
+async def _forked(fork: Fork, job: Job, writer: int) -> Child:
     try:
-        return await zygote.fork(job, [writer])
+        return await fork(job, [writer])
     finally:
         os.close(writer)
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from torpor_account.iam.execution.refused import RoleRefused
 from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
-from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
 from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
 from torpor_endpoint.services.training.failure_reasons import algorithm_error
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 from torpor_endpoint.services.training.running.command import TrainingCommand, command
-from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
+from torpor_endpoint.services.training.running.process import Ending, Fork, How, ScriptEnd, run, script
 from torpor_endpoint.services.training.running.script_output import Output, log_path
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
 from torpor_endpoint.services.training.running.transport import InputMissing, Transport, results
@@ -56,7 +55,7 @@ class TrainingSite:
     folder: Path
     logs: Path
     storage: Storage
-    zygote: Callable[[], Awaitable[ZygoteClient]]
+    fork: Fork
     wiring: Mapping[str, str]
     forgotten: tuple[str, ...]
     cpus: int
@@ -114,14 +113,13 @@ class TrainingWork:
         launch = layout.root / "launch.json"
         await finished(launch.write_text, planned.json())
         seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
-        zygote = await self._site.zygote()
         ending = Ending(stop, seconds, self._site.grace_s)
         path = log_path(self._site.logs, job.name, self._site.clock())
         self.writing.add(path)
         try:
             with Output(path) as output:
                 output.write((await finished(_preamble, planned, layout)).encode())
-                ended = await run(zygote, script(launch, self._site.forgotten), output, ending)
+                ended = await run(self._site.fork, script(launch, self._site.forgotten), output, ending)
         finally:
             self.writing.discard(path)
         if ended.how is How.BY_ITSELF and ended.code != 0:

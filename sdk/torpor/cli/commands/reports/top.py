@@ -167,6 +167,8 @@ def _row(endpoint: str, variant: VariantState, then: VariantState | None, lasted
         p99_s=traffic.p99_s,
         cold=traffic.cold,
         failed=traffic.failed,
+        gpu_used_bytes=sum(one.gpu_used_bytes for one in instances),
+        gpu_budget_bytes=sum(one.gpu_budget_bytes for one in instances),
     )
 
 
@@ -191,17 +193,19 @@ def headline(found: TopOutput) -> Text:
 
 def table(found: TopOutput, width: int) -> Table | Text:
     """The rows as a table that fits the width; a line where there is none."""
-    return fitted([cells(row) for row in found.variants], SPARE, width) if found.variants else Text(NO_ENDPOINT)
+    on_gpu = any(row.gpu_budget_bytes for row in found.variants)
+    return fitted([cells(row, on_gpu) for row in found.variants], SPARE, width) if found.variants else Text(NO_ENDPOINT)
 
 
-def cells(row: TopRow) -> dict[str, str]:
-    """The cells of a row, by column."""
-    memory = f"{size(row.used_bytes)} {row.used_bytes / row.budget_bytes:.0%}" if row.budget_bytes else "-"
+def cells(row: TopRow, on_gpu: bool = False) -> dict[str, str]:
+    """The cells of a row, by column. There is one for GPUs where a variant predicts `on_gpu`."""
+    gpu = {"gpu memory": _memory(row.gpu_used_bytes, row.gpu_budget_bytes)} if on_gpu else {}
     return {
         "endpoint/variant": f"{row.endpoint}/{row.variant}{' (shadow)' if row.shadow else ''}",
         "up": f"{row.instances:,}",
         "wanted": f"{row.wanted:,}",
-        "memory": memory,
+        "memory": _memory(row.used_bytes, row.budget_bytes),
+        **gpu,
         "models": f"{row.models:,}",
         "in flight": f"{row.in_flight:,}",
         "held": f"{row.held:,}",
@@ -212,3 +216,7 @@ def cells(row: TopRow) -> dict[str, str]:
         "cold": f"{row.cold:,}",
         "failed": f"{row.failed:,}",
     }
+
+
+def _memory(used_bytes: int, budget_bytes: int) -> str:
+    return f"{size(used_bytes)} {used_bytes / budget_bytes:.0%}" if budget_bytes else "-"

@@ -251,6 +251,36 @@ def test_an_update_of_the_endpoint_keeps_the_variants_that_have_components(plane
     plane.settle("ep", EndpointEvent.READY)
 
 
+def test_an_update_that_takes_the_pool_that_copies_need_is_refused() -> None:
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2}
+    types = ("ml.m5.large", "ml.m5.xlarge", "ml.m5.4xlarge")
+    first, second, third = ({"InstanceType": kind, "Priority": number + 1} for number, kind in enumerate(types))
+
+    def pooled(*pools: dict[str, Any], **members: Any) -> dict[str, Any]:
+        managed = {"ManagedInstanceScaling": scaling, **members}
+        return capacity(InstanceType=None, InstancePools=list(pools), **managed)
+
+    plane = ComponentsPlane(InstanceType=None, **pooled(first, second))
+    for name, memory_mib in (("small", 3000), ("middle", 9000)):
+        compute = {"MinMemoryRequiredInMb": memory_mib}
+        plane.component(name, Specification=specification(ComputeResourceRequirements=compute))
+    for name, variant in (
+        ("one", pooled(first)),
+        ("fewer", pooled(first, second, ManagedInstanceScaling=None)),
+        ("third", pooled(first, third)),
+        ("alone", pooled(second, ManagedInstanceScaling={**scaling, "MaxInstanceCount": 1})),
+    ):
+        plane("CreateEndpointConfig", EndpointConfigName=name, ProductionVariants=[variant], ExecutionRoleArn=ROLE)
+    for name in ("one", "fewer"):
+        refused = plane.refusal("UpdateEndpoint", EndpointName="ep", EndpointConfigName=name)
+        assert refused[0] == "ValidationException"
+        assert "has 2 copies of inference components" in refused[2]
+    for name in ("third", "alone"):
+        plane("UpdateEndpoint", EndpointName="ep", EndpointConfigName=name)
+        plane.settle("ep", EndpointEvent.READY)
+    plane.close()
+
+
 def test_an_update_to_less_than_the_copies_need_is_refused_with_the_reason_of_aws() -> None:
     plane = ComponentsPlane(InitialInstanceCount=2)
     plane.component(

@@ -232,12 +232,13 @@ def test_instances_for_components_may_go_to_zero_in_strict_mode_too() -> None:
 def test_an_endpoint_without_a_model_is_described_with_its_pools() -> None:
     pools = [{"InstanceType": "ml.m5.xlarge", "Priority": 2}, POOL]
     plane = ComponentsPlane(InstanceType=None, InstancePools=pools)
-    plane.ready = {"AllTraffic": 1}
+    plane.ready = {"AllTraffic": 3}
+    plane.types = {"AllTraffic": {"ml.m5.large": 1, "ml.m5.xlarge": 2}}
     shown = plane.describe()["ProductionVariants"][0]
-    assert (shown["DeployedImages"], shown["CurrentInstanceCount"], shown["DesiredInstanceCount"]) == ([], 1, 1)
+    assert (shown["DeployedImages"], shown["CurrentInstanceCount"], shown["DesiredInstanceCount"]) == ([], 3, 1)
     assert shown["InstancePools"] == [
         {"InstanceType": "ml.m5.large", "CurrentInstanceCount": 1},
-        {"InstanceType": "ml.m5.xlarge", "CurrentInstanceCount": 0},
+        {"InstanceType": "ml.m5.xlarge", "CurrentInstanceCount": 2},
     ]
     plane.close()
 

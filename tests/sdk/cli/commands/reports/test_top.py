@@ -80,6 +80,16 @@ def test_the_table_fits_the_terminal(width: int) -> None:
     assert ("failed" in lines[0]) == (width == 120)
 
 
+def test_the_memory_of_gpus_has_a_column_where_a_variant_predicts_on_one() -> None:
+    on_gpu = ContainerState("primary", 2**30, 2**20, gpu_used_bytes=2**30, gpu_budget_bytes=2**32)
+    variant = VariantState("v", 1, 0, (InstanceState("i-1", "v-0", 0, (on_gpu,)),))
+    without, with_one = state("a", VariantTraffic()), EndpointState("b", (variant,))
+    assert "gpu memory" not in printed(TopOutput(0.0, tuple(rows([without], 0.0))), 200)[0]
+    lines = printed(TopOutput(0.0, tuple(rows([without, with_one], 0.0))), 200)
+    assert "gpu memory" in lines[0]
+    assert "1.0 GiB 25%" in lines[3]
+
+
 def test_the_headline_has_the_sums() -> None:
     found = rows([state(name, VariantTraffic(recent_s=2.0, recent_requests=4)) for name in "ab"], 0.0)
     assert str(headline(TopOutput(0.0, tuple(found)))).endswith("2 variants · 2 instances · 4.0 requests/s")
