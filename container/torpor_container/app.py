@@ -25,6 +25,7 @@ from torpor_container.artifacts.stores.artifact_store import ArtifactStore, Lazy
 from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access, check_readable
+from torpor_container.artifacts.stores.url_store import ANYWHERE, UrlStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.artifacts.unpacked import UnpackedArtifacts
 from torpor_container.core.devices.asked_device import DeviceKind
@@ -168,6 +169,7 @@ class InstanceProcess:
         self._placing = _placing(settings, self._journal, self._calendar, environment, device)
         self._zygote_access = ZygoteAccess(settings.zygote, settings.whole_zygote)
         self._meter = Meter()
+        self._adapters: AdapterFolders | None = None
         loader = self._make_loader(conventions, ended)
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
         self._faulty_loader = FaultyLoader(loader) if settings.faults else None
@@ -196,7 +198,7 @@ class InstanceProcess:
             "used_bytes": used_bytes,
             "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
             "waiting": self._serving.waiting(),
-            "disk_bytes": self._disk_tier.used_bytes if self._disk_tier else 0,
+            "disk_bytes": sum(one.used_bytes for one in (self._disk_tier, self._adapters) if one is not None),
             "disk_budget_bytes": self._settings.disk_bytes,
             "cpu_s": await self._loader.cpu_s(),
             "decisions": self._journal.after(after, model),
@@ -262,8 +264,8 @@ class InstanceProcess:
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, bound)
         if settings.multi_model:
             return ForeignLoader(server, theirs(self._environment), clock)
-        adapters = AdapterFolders(self._make_disk_tier, clock)
-        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, adapters)
+        self._adapters = AdapterFolders(self._make_adapters_tier, clock)
+        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, self._adapters)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
@@ -320,13 +322,21 @@ class InstanceProcess:
     def _make_models_tier(self) -> DiskTier:
         source, many = self._settings.model_source, self._settings.multi_model
         prefix = Prefix.parse(source if many else source[: source.rfind("/") + 1])
-        return self._make_disk_tier(prefix, "models", packed=self._settings.compression != "none")
+        store, packed = self._digested(self._make_store(prefix), prefix), self._settings.compression != "none"
+        return self._make_disk_tier(prefix, "models", store, self._settings.disk_bytes, packed=packed)
 
-    def _make_disk_tier(self, prefix: Prefix, folder: str, *, packed: bool = True) -> DiskTier:
+    def _make_adapters_tier(self) -> DiskTier:
+        """They have what the model leaves of the disk."""
+        taken_bytes = 0 if self._disk_tier is None else self._disk_tier.used_bytes
+        store = UrlStore(lambda prefix: self._digested(self._make_store(prefix), prefix))
+        return self._make_disk_tier(ANYWHERE, "adapters", store, max(0, self._settings.disk_bytes - taken_bytes))
+
+    def _make_disk_tier(
+        self, prefix: Prefix, folder: str, store: ArtifactStore, disk_bytes: int, *, packed: bool = True
+    ) -> DiskTier:
         settings = self._settings
-        disk = UnpackedArtifacts(Path(settings.base_dir) / folder, settings.disk_bytes, prefix.bucket)
-        residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
-        store = self._digested(self._make_store(prefix), prefix)
+        disk = UnpackedArtifacts(Path(settings.base_dir) / folder, disk_bytes, prefix.bucket)
+        residency = Residency(disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         loose = None if packed else LooseFiles(store, prefix.bucket, self._limits)
         return DiskTier(
             prefix,

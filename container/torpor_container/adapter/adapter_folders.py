@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from torpor_container.measuring.server_timing import LoadSpans
@@ -25,8 +26,11 @@ class AdapterFolders:
         tier = await self._restored()
         async with self._turns.setdefault(url, asyncio.Lock()):
             folder = (await tier.take(url, LoadSpans(self._clock), make_room)).directory
-        while tier.excess_bytes > 0 and await make_room(tier.excess_bytes):
-            tier.shrink()
+        with ExitStack() as unless_within_bound:
+            unless_within_bound.callback(self.give, url)
+            while tier.excess_bytes > 0 and await make_room(tier.excess_bytes):
+                tier.shrink()
+            unless_within_bound.pop_all()
         return folder
 
     def give(self, url: str) -> None:

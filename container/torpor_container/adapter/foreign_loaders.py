@@ -158,6 +158,7 @@ class ForeignSingleLoader(ContainerLoader):
 
     async def close(self) -> None:
         await self._server.close()
+        await self._folders.close()
 
     async def recognise(self, placed: Placed) -> Found:
         return Found(0, partial(self._load, placed))

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.contract_client import NOT_FOUND
-from torpor_container.errors import LoadFailed
+from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.invocation import Invocation
 from torpor_container.models.tier import MakeRoom
 from torpor_container.transport.upstream import Headers, Upstream
@@ -25,6 +25,7 @@ from torpor_container.transport.upstream_answers import UpstreamError
 
 WITHIN_S = 360.0
 TEXT_MAX = 1000
+NO_ROOM = "adapter {name}: {fault}. The disk that the model leaves bounds all adapters together (TORPOR_DISK_MIB)."
 NAME, URL = (name.lower().encode() for name in (wire.ADAPTER, wire.ADAPTER_URL))
 JSON: Headers = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))
 
@@ -37,6 +38,9 @@ class Folders(Protocol):
 
     def give(self, url: str) -> None: ...
 
+    async def close(self) -> None:
+        """Wait until what leaves is gone."""
+
 
 class ModelAdapters:
     """`folders` brings artifacts to the disk, and `seen` says at which path the container sees a folder."""
@@ -45,9 +49,9 @@ class ModelAdapters:
         self._upstream = upstream
         self._folders = folders
         self._seen = seen
-        self._registered: dict[str, str] = {}  # the S3 address by the adapter's name, the one used last at the end
-        self._unsure: set[str] = set()  # those whose registration has not been answered with success
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._held: dict[str, str] = {}  # by adapter, the address of its folder, which the container may read
+        self._registered: set[str] = set()  # those that the container has taken; `_held` ends with the one used last
+        self._in_turn: set[str] = set()  # those that somebody registers now, or has leave
         self._uses: Counter[str] = Counter()  # requests by the adapter that they use
         self._change = asyncio.Event()
 
@@ -60,11 +64,11 @@ class ModelAdapters:
             yield ()
             return
         name, url = found[NAME].decode(), found[URL].decode()
-        while self._registered.get(name) != url:
-            async with self._turns.setdefault(name, asyncio.Lock()):
-                if self._registered.get(name) != url:
+        while not self._has(name, url):
+            async with self._turn(name):
+                if not self._has(name, url):
                     await self._register(name, url)
-        self._registered[name] = self._registered.pop(name)
+        self._held[name] = self._held.pop(name)
         self._uses[name] += 1
         try:
             yield ((wire.ADAPTER.encode(), found[NAME]),)
@@ -72,61 +76,80 @@ class ModelAdapters:
             self._uses[name] -= 1
             self._changed()
 
+    def _has(self, name: str, url: str) -> bool:
+        return name in self._registered and self._held[name] == url
+
     async def _register(self, name: str, url: str) -> None:
-        folder = await self._folders.fetch(url, partial(self._make_room, name))
-        with ExitStack() as unless_registered:
-            unless_registered.callback(self._changed)
-            unless_registered.callback(self._folders.give, url)
-            if name in self._registered or name in self._unsure:  # an update gave it another artifact
+        try:
+            folder = await self._folders.fetch(url, partial(self._make_room, name))
+        except NoRoom as fault:
+            raise NoRoom(NO_ROOM.format(name=name, fault=fault)) from fault
+        with ExitStack() as unless_forgotten:
+            unless_forgotten.callback(self._folders.give, url)
+            if name in self._held:  # an update gave it another artifact, or nobody knows whether the container has it
                 await self._forget(name)
-            self._unsure.add(name)  # the container may have it also if its answer does not arrive
-            body = json.dumps({"name": name, "src": self._seen(folder)}).encode()
-            await self._send("POST", wire.ADAPTERS, body)
-            self._unsure.discard(name)
-            unless_registered.pop_all()
-        self._registered[name] = url
-        self._changed()
+            unless_forgotten.pop_all()
+        self._held[name] = url
+        body = json.dumps({"name": name, "src": self._seen(folder)}).encode()
+        await self._send("POST", wire.ADAPTERS, body)
+        self._registered.add(name)
+
+    async def _forget(self, name: str) -> None:
+        """Have the container drop an adapter that it may have, once no request uses it, and give its folder back.
+        Raises LoadFailed where it does not."""
+        self._registered.discard(name)  # nobody begins to use it
+        while self._uses[name]:
+            await self._change.wait()
+        path = f"{wire.ADAPTERS}/{quote(name, safe='')}"
+        await self._send("DELETE", path, b"", (NOT_FOUND,))  # the container may have dropped it by itself
+        self._folders.give(self._held.pop(name))
 
     # -- room --------------------------------------------------------------------------------------------------------
     async def _make_room(self, newcomer: str, _missing_bytes: int) -> bool:
-        """Have the container forget the adapter that was used longest ago, and give its folder back; first the former
-        one of the newcomer. Where requests use all, wait for the first one to end. False if there is none."""
-        while others := list(self._registered):
-            idle = [name for name in others if not self._uses[name] and not self._busy(name, newcomer)]
-            if idle:
-                await self._let_go(newcomer if newcomer in idle else idle[0], newcomer)
+        """Have the container forget the adapter that was used longest ago, and first the former artifact of the
+        newcomer. Where requests use all, wait until one ends. False if the container has none."""
+        while self._held:
+            if newcomer in self._held:
+                await self._forget(newcomer)  # it is its turn already
+                return True
+            if self._idle():
+                await self._one_leaves()
                 return True
             await self._change.wait()
         return False
 
-    def _busy(self, name: str, newcomer: str) -> bool:
-        """Whether somebody registers it now."""
-        return name != newcomer and self._turns[name].locked()
+    def _idle(self) -> list[str]:
+        """Those that may leave, the one that was used longest ago first."""
+        return [name for name in self._held if not self._uses[name] and name not in self._in_turn]
 
-    async def _let_go(self, name: str, newcomer: str) -> None:
-        if name == newcomer:  # its turn is held already
-            await self._forget(name)
-            return
-        async with self._turns[name]:
-            await self._forget(name)
+    async def _one_leaves(self) -> None:
+        """Have the first idle one leave that the container drops. Raises LoadFailed where it drops none of them."""
+        refused: set[str] = set()
+        while True:
+            name = next(name for name in self._idle() if name not in refused)
+            try:
+                async with self._turn(name):
+                    await self._forget(name)
+                return
+            except LoadFailed:
+                refused.add(name)
+                if refused.issuperset(self._idle()):
+                    raise
 
-    async def _forget(self, name: str) -> None:
-        """Have the container drop an adapter that it may have. Raises LoadFailed where it does not, and then it is
-        registered as before."""
-        before = self._registered.pop(name, None)
-        self._unsure.add(name)
-        with ExitStack() as unless_forgotten:
-            if before is not None:
-                unless_forgotten.callback(self._registered.__setitem__, name, before)
-            path = f"{wire.ADAPTERS}/{quote(name, safe='')}"
-            await self._send("DELETE", path, b"", (NOT_FOUND,))  # the container may have dropped it by itself
-            unless_forgotten.pop_all()
-        self._unsure.discard(name)
-        if before is not None:
-            self._folders.give(before)
+    @asynccontextmanager
+    async def _turn(self, name: str) -> AsyncIterator[None]:
+        """One at a time registers an adapter, or has it leave."""
+        while name in self._in_turn:
+            await self._change.wait()
+        self._in_turn.add(name)
+        try:
+            yield
+        finally:
+            self._in_turn.discard(name)
+            self._changed()
 
     def _changed(self) -> None:
-        """Have those look again who wait for a request to end."""
+        """Have those look again who wait for room."""
         self._change.set()
         self._change = asyncio.Event()
 

@@ -443,22 +443,48 @@ def test_the_adapters_of_an_uncompressed_model_are_archives_all_the_same(adapted
         assert asked(adapted, platform, "lora", "one.tar.gz").json()["adapter"] == "one.tar.gz"
 
 
-def test_adapters_that_fill_the_disk_leave_no_request_waiting_and_an_older_artifact_makes_room(
-    adapted: AdaptedContainer,
-) -> None:
-    adapted.put("model.tar.gz")
-    for name in ("one", "two", "three"):
+def packed_adapters(adapted: AdaptedContainer, *names: str) -> None:
+    """Adapters of 300 kB each, which no archive makes smaller than half of that."""
+    for name in names:
         (adapted.folder / "weights").write_text(name + os.urandom(150_000).hex())
+        (adapted.models / name).parent.mkdir(exist_ok=True)
         with tarfile.open(adapted.models / name, "w:gz") as archive:
             archive.add(adapted.folder / "weights", "weights")
+
+
+def test_adapters_share_the_disk_and_the_one_used_longest_ago_makes_room(adapted: AdaptedContainer) -> None:
+    adapted.put("model.tar.gz")
+    packed_adapters(adapted, "one", "two", "elsewhere/three")
     source = f"file://{adapted.models}/model.tar.gz"
     with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL="false", TORPOR_DISK_MIB="1") as platform:
         until(lambda: platform.get("/ping").status == 200)
-        for name in ("one", "two", "three"):  # each in place of the one before
+        for name in ("one", "two", "elsewhere/three"):  # each in place of the one before
             assert asked(adapted, platform, "lora", name).json()["adapter"].startswith(name)
-        assert asked(adapted, platform, "other", "one").status == 200
-        assert asked(adapted, platform, "third", "two").status == 507
-        assert asked(adapted, platform, "lora", "three").status == 200
+        for adapter, artifact in (("other", "one"), ("lora", "elsewhere/three"), ("third", "two")):
+            told = asked(adapted, platform, adapter, artifact).json()
+            assert told["adapter"].startswith(artifact)
+        assert told["calls"][-3:] == ["adapt other", "forget other", "adapt third"]
+        told = asked(adapted, platform, "lora", "elsewhere/three").json()
+        assert told["calls"][-1] == "adapt third"  # it has stayed: it was used later
+        state = platform.get("/_torpor/state").json()
+        assert 600_000 < state["disk_bytes"] < state["disk_budget_bytes"]
+
+
+def test_an_adapter_that_is_larger_than_the_disk_is_refused_with_the_bound(adapted: AdaptedContainer) -> None:
+    adapted.put("model.tar.gz")
+    packed_adapters(adapted, "one")
+    (adapted.folder / "weights").write_text(os.urandom(1_500_000).hex())
+    with tarfile.open(adapted.models / "large", "w:gz") as archive:
+        archive.add(adapted.folder / "weights", "weights")
+    source = f"file://{adapted.models}/model.tar.gz"
+    with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL="false", TORPOR_DISK_MIB="1") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        assert asked(adapted, platform, "lora", "one").status == 200
+        refused = asked(adapted, platform, "big", "large")
+        assert refused.status == 507
+        assert "adapter big: " in refused.json()["message"]
+        assert "TORPOR_DISK_MIB" in refused.json()["message"]
+        assert asked(adapted, platform, "lora", "one").json()["calls"] == ["adapt lora"]  # nothing left for it
 
 
 def test_an_adapter_that_the_container_has_dropped_or_failed_to_take_is_registered_again(
