@@ -12,7 +12,8 @@ from torpor_container.transport.frames import lines
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, size_of
 from torpor_container.transport.upstream_answers import UpstreamAnswer
-from torpor_endpoint.core.sending.adapter_headers import with_adapter
+from torpor_endpoint.core.resource_records import CopyNeeds
+from torpor_endpoint.core.sending.adapter_headers import INFERENCE_COMPONENT, with_adapter
 from torpor_endpoint.core.sending.machine import END, HOLD, SEND, Sending, SendingFailure, SendingRules
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.in_service.incarnation import Incarnation
@@ -152,8 +153,8 @@ class RequestSender:
         assert passage.route is not None, "the step route comes first"
         _, _, pool, target, path = passage.route
         containers, headers = pool.variant.containers, passage.request.headers
-        if (copies := pool.variant.copies) is not None and copies.adapters:
-            headers = with_adapter(headers, copies)
+        if (copies := pool.variant.copies) is not None:
+            headers = _of_component(passage, headers, copies)
         passage.trail = None if len(containers) == 1 else Trail(totals=passage.steps)
         way = None if passage.wants_version or passage.trace is not None else passage.way
         passage.sending = sending = Sending(
@@ -184,6 +185,18 @@ class RequestSender:
             if sending.acted:
                 raise no_response(passage.place) from None
             raise
+
+
+def _of_component(passage: Passage, headers: dict[bytes, bytes], copies: CopyNeeds) -> dict[bytes, bytes]:
+    """The headers for the copies of an inference component, with an adapter's. Raises RuntimeFault for one that was
+    deleted while the request waited; a way that others have gone before leads to none."""
+    if not copies.adapters and passage.way is not None and passage.way.headers is not None:
+        return headers
+    found = with_adapter(headers, copies)
+    if found is None:
+        named = headers.get(INFERENCE_COMPONENT, b"").decode()
+        raise RuntimeFault(Situation.COMPONENT_UNKNOWN, component=named)
+    return found
 
 
 def _sent_at_once(sending: Sending[Incarnation], head: bytes, then: Callable[[Result], None]) -> bool:

@@ -139,7 +139,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         if self.path.startswith("/adapters/"):
-            self.container.calls.append(f"forget {unquote(self.path.removeprefix('/adapters/'))}")
+            forgotten = unquote(self.path.removeprefix("/adapters/"))
+            self.container.adapters.pop(forgotten, None)
+            self.container.calls.append(f"forget {forgotten}")
             self.answer(404 if "forgetful" in self.container.manners else 200, {})
             return
         name = unquote(self.path.removeprefix("/models/"))

@@ -13,6 +13,7 @@ def test_a_request_for_an_adapter_names_it_and_where_it_is() -> None:
     assert with_adapter(headers, COPIES) == {**headers, ADAPTER: b"lora", ADAPTER_URL: b"s3://b/lora.tar.gz"}
     base = {INFERENCE_COMPONENT: b"base"}
     assert with_adapter(base, COPIES) is base
+    assert with_adapter({INFERENCE_COMPONENT: b"deleted"}, COPIES) is None
 
 
 def test_no_caller_says_from_where_an_adapter_comes() -> None:

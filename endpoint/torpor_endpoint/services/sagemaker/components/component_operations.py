@@ -28,7 +28,6 @@ from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 OWN = "Torpor's own container, which loads no adapters: give the adapted model an inference component of its own"
 MANY = "several containers or many models: an adapter is of the one model of one container"
-ASYNCHRONOUS = "on an asynchronous endpoint, whose requests reach no adapter here: make the endpoint a real-time one"
 
 VERBS = {ComponentEvent.DELETE: "delete"}
 """What AWS's texts call an event. All others are an update."""
@@ -57,7 +56,7 @@ def create_inference_component(control: Control, call: Call) -> dict[str, Any]:
         by_instance_type="Specifications" in call.params,
         request=without_tags(call.params),
     )
-    _check_base(control, component, variant)
+    _check_base(control, component)
     if not control.store.add_component(component, first_tags(call)):
         raise errors.EXISTS(noun=Resource.COMPONENT.noun, arn=arn)
     control.component_changed(name)
@@ -183,7 +182,7 @@ def _specifications(control: Control, call: Call, variant: Variant, arn: str) ->
     )
 
 
-def _check_base(control: Control, component: ComponentRecord, variant: Variant) -> None:
+def _check_base(control: Control, component: ComponentRecord) -> None:
     """Raises ValidationException for an adapter whose base cannot serve it."""
     if component.base_name is None:
         return
@@ -198,8 +197,6 @@ def _check_base(control: Control, component: ComponentRecord, variant: Variant) 
     if not may_component(base.status, ComponentEvent.RESCALE) and base.status is not ComponentStatus.UPDATING:
         raise component_errors.NO_BASE(f"{named} is {base.status.value}. It must be InService.")
     _check_takes_adapters(control, named, (*base.specifications, *(base.pending_specifications or ())))
-    if variant.asynchronous is not None:
-        raise component_errors.NO_ADAPTERS(named=named, why=ASYNCHRONOUS)
 
 
 def _check_takes_adapters(control: Control, named: str, specifications: tuple[ComponentSpecification, ...]) -> None:

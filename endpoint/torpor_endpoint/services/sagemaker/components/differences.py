@@ -8,8 +8,8 @@ from torpor_endpoint.services.sagemaker.members.known import Treatment
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateInferenceComponent": "ModelName may be a model of Mode MultiModel or of several containers; `--aws-strict` refuses both. Without RuntimeConfig a component has one copy. "
-    "An adapter (BaseInferenceComponentName) needs a base of one foreign container with one model, on a real-time endpoint: Torpor's own container loads none. A copy fetches it when a request first names it, "
-    "and registers it by POST /adapters, as AWS's containers take it; its metrics and logs are those of its base, and a deleted one stays in the container until that ends. "
+    "An adapter (BaseInferenceComponentName) needs a base of one foreign container with one model: Torpor's own container loads none. A copy fetches it when a request first names it, "
+    "and registers it by POST /adapters, as AWS's containers take it. All adapters of a copy share the disk that its model leaves: the one used longest ago makes room. Its metrics and logs are those of its base, and a deleted one stays in the container until its room is needed. "
     "This machine is never short of instances of a type: of InstancePools a further instance is of the one with the highest priority on whose type the copy fits; at MaxInstanceCount an empty one of another type makes way for it. "
     f"Kept without effect: {listed(Treatment.KEPT, 'InferenceComponentSpecification', 'InferenceComponentContainerSpecification', 'InferenceComponentStartupParameters', 'InferenceComponentSchedulingConfig')}: "
     "this machine is one Availability Zone, and images and artifacts are on it already. "
