@@ -244,7 +244,7 @@ class InstanceProcess:
                 at_least_bytes=at_least_bytes,
             )
             trials = self._make_trials(conventions) if settings.trials else None
-            forms = self._make_forms(trials) if trials is not None else None  # no form without a proof
+            forms = _forms(settings, trials) if trials is not None else None  # no form without a proof
             submitted = self._make_submitted()
             return BuiltInLoader(
                 settings,
@@ -270,11 +270,6 @@ class InstanceProcess:
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
         return Trials(self._memory, settings.load_timeout_s, conventions, self._zygote_access, self._environment)
-
-    def _make_forms(self, trials: Trials) -> MappedForms:
-        settings = self._settings
-        folder = Path(settings.mapped_folder or Path(settings.base_dir) / "mapped")
-        return MappedForms(MappedFolder(folder, settings.disk_bytes), trials, ways_of(settings))
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
@@ -337,13 +332,13 @@ class InstanceProcess:
         settings = self._settings
         disk = UnpackedArtifacts(Path(settings.base_dir) / folder, disk_bytes, prefix.bucket)
         residency = Residency(disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
-        loose = None if packed else LooseFiles(store, prefix.bucket, self._limits)
+        loose = None if packed else LooseFiles(store, prefix.bucket, _limits(self._settings))
         return DiskTier(
             prefix,
             store,
             disk,
             residency,
-            self._limits,
+            _limits(self._settings),
             self._calendar,
             settings.revalidate != "off",
             self._meter,
@@ -369,17 +364,12 @@ class InstanceProcess:
         folder = Path(settings.base_dir) / "submitted"
         if source.scheme == "s3":
             store = self._make_store(source)
-            return SubmittedCode(store, source.key, folder, settings.program, self._limits)
+            return SubmittedCode(store, source.key, folder, settings.program, _limits(self._settings))
         local = Path(source.bucket)
         if local.is_file():
             store = FolderArtifactStore(local.parent)
-            return SubmittedCode(store, local.name, folder, settings.program, self._limits)
+            return SubmittedCode(store, local.name, folder, settings.program, _limits(self._settings))
         return SubmittedFolder(local, settings.program)
-
-    @property
-    def _limits(self) -> UnpackLimits:
-        settings = self._settings
-        return UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
 
     def _make_store(self, place: Prefix | Location) -> ArtifactStore:
         if place.scheme == "file":
@@ -393,3 +383,12 @@ class InstanceProcess:
             check = partial(check_readable, access)
             return PermittedFolderStore(folder, place.bucket, otherwise, check=check)
         return FolderArtifactStore(folder, place.bucket, otherwise)
+
+
+def _limits(settings: Settings) -> UnpackLimits:
+    return UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
+
+
+def _forms(settings: Settings, trials: Trials) -> MappedForms:
+    folder = Path(settings.mapped_folder or Path(settings.base_dir) / "mapped")
+    return MappedForms(MappedFolder(folder, settings.disk_bytes), trials, ways_of(settings))
