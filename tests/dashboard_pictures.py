@@ -1,6 +1,7 @@
-"""Takes pictures of the dashboard in four states, light and dark. `make screenshots` writes them all into a folder.
+"""Takes pictures of the dashboard in five states, light and dark. `make screenshots` writes them all into a folder.
 
-The states are: nothing deployed, a busy endpoint, one whose models need more memory than it has, and one that sleeps.
+The states are: nothing deployed, a busy endpoint, one whose models need more memory than it has, one that sleeps, and
+one of inference components.
 docs/pictures has a few of them. It needs Chromium and Playwright, and takes two minutes.
 """
 
@@ -73,6 +74,7 @@ STATES = (
     Picture("cold", "pressed", "cold"),
     Picture("what-if", "houses", "what-if"),
     Picture("asleep", "nights", "memory"),
+    Picture("components", "shelf", "memory"),
 )
 
 
@@ -122,6 +124,31 @@ def furnish(live: LiveEndpoint) -> None:
     serverless = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}
     for name in ("nights", "offers", "rents"):
         live.deploy(name, Variant(many("models/houses", {"TORPOR_IDLE_SECONDS": "1"}), members=serverless))
+    furnish_components(live)
+
+
+def furnish_components(live: LiveEndpoint) -> None:
+    """An endpoint with three components: of two copies, of one on a larger instance, and of none."""
+    pools = [{"InstanceType": kind, "Priority": place} for place, kind in enumerate(("ml.m5.large", "ml.m5.xlarge"), 1)]
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 3}
+    variant = {"VariantName": "AllTraffic", "InitialInstanceCount": 1, "InstancePools": pools}
+    live.sagemaker.create_endpoint_config(
+        EndpointConfigName="shelf",
+        ExecutionRoleArn="arn:aws:iam::123456789012:role/houses",
+        ProductionVariants=[{**variant, "ManagedInstanceScaling": scaling}],
+    )
+    live.sagemaker.create_endpoint(EndpointName="shelf", EndpointConfigName="shelf")
+    live.settled("shelf")
+    for name, copies, memory_mib in (("houston", 2, 1024), ("dallas", 1, 9000), ("austin", 0, 1024)):
+        live.sagemaker.create_inference_component(
+            InferenceComponentName=name,
+            EndpointName="shelf",
+            Specification={
+                "Container": {"Image": "torpor", "ArtifactUrl": f"s3://models/houses/{name.title()}_TX.tar.gz"},
+                "ComputeResourceRequirements": {"MinMemoryRequiredInMb": memory_mib, "NumberOfCpuCoresRequired": 0.5},
+            },
+            RuntimeConfig={"CopyCount": copies},
+        )
 
 
 @contextmanager

@@ -108,6 +108,7 @@ class ServiceApps:
 
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
+        components = partial(asyncio.to_thread, parts.store.component_cards)
         looking = Looking(
             parts.roster,
             cards,
@@ -116,6 +117,7 @@ class ServiceApps:
             parts.refresh_some,
             parts.clock.epoch,
             lambda name: asyncio.to_thread(parts.store.endpoint, name),
+            components,
         )
         ledger = parts.account.folders.ledger.resolve() if parts.options.database is None else None
         simulating = Simulating(parts.options.what_if, ledger)

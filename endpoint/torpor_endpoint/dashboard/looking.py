@@ -15,6 +15,7 @@ from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import Readings
+from torpor_endpoint.storage.store import ComponentCard
 
 LINGER_LOOKS = 5
 """So many more looks read the instances of a pool after its last request: a load may go on without its caller. Later
@@ -34,7 +35,7 @@ class Looking:
     """The parts of the endpoint that the feed reads.
 
     `cards` lists the stored endpoints; `refresh` reads the instances that are wanted, and all metrics; `record` reads
-    one endpoint, and is asked only for those with a rollout.
+    one endpoint, and is asked only for those with a rollout. `components` lists the stored inference components.
     """
 
     roster: FleetRoster
@@ -44,6 +45,7 @@ class Looking:
     refresh: Callable[[Wanted], Awaitable[None]]
     clock: Callable[[], float]
     record: Callable[[str], Awaitable[EndpointRecord | None]]
+    components: Callable[[], Awaitable[Sequence[ComponentCard]]]
     _seen: dict[InstancePool, SeenPool] = field(default_factory=dict)
 
     async def look(self, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +54,14 @@ class Looking:
         await self.refresh(lambda pool, incarnation: pool in busy or incarnation.id not in self.readings.latest)
         rollouts = await self._rollouts()
         seen = figures(self.registry, self.clock())
-        return snapshot(await self.cards(), self.roster, self.readings.latest, seen, before, rollouts)
+        statuses = await self._statuses()
+        return snapshot(await self.cards(), self.roster, self.readings.latest, seen, before, rollouts, statuses)
+
+    async def _statuses(self) -> dict[str, str]:
+        """The status of each inference component, by its name."""
+        if not any(live.takes_components for live in self.roster):
+            return {}
+        return {card.name: card.status for card in await self.components()}
 
     async def _rollouts(self) -> dict[str, dict[str, Any]]:
         """The row of each rollout, by endpoint."""

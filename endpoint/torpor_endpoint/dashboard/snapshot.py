@@ -20,6 +20,7 @@ from torpor_endpoint.in_service.incarnation import Incarnation
 
 Table = dict[str, Any]
 NO_ROLLOUTS: Mapping[str, Table] = MappingProxyType({})
+NO_COMPONENTS: Mapping[str, str] = MappingProxyType({})
 OLD, NEW = "old", "new"
 
 
@@ -45,11 +46,13 @@ def snapshot(
     figures: Mapping[tuple[str, str], VariantFigures],
     before: Mapping[str, Any],
     rollouts: Mapping[str, Table] = NO_ROLLOUTS,
+    components: Mapping[str, str] = NO_COMPONENTS,
 ) -> Table:
     """The tables `endpoints`, `variants`, `instances` and `models`.
 
     `cards` are all stored endpoints, also those that are not in service. `before` is the previous snapshot, or empty.
-    During a rollout a variant has a row for each of its fleets; the figures are of both, and stand with the old one.
+    `components` has the status of each inference component. During a rollout a variant has a row for each of its
+    fleets; the figures are of both, and stand with the old one.
     """
     by_name = {live.name: live for live in serving}
     fleets = [fleet for live in by_name.values() for fleet in _fleets(live)]
@@ -58,7 +61,10 @@ def snapshot(
     return {
         "endpoints": {card.name: _endpoint(card, by_name.get(card.name), rollouts.get(card.name)) for card in cards},
         "variants": {
-            fleet.key: _variant(fleet, figures.get((fleet.endpoint, fleet.variant)) if fleet.role != NEW else None)
+            fleet.key: {
+                **_variant(fleet, figures.get((fleet.endpoint, fleet.variant)) if fleet.role != NEW else None),
+                **_component(fleet, components),
+            }
             for fleet in fleets
         },
         "instances": {one.id: _instance(fleet, one, readings.get(one.id)) for fleet, one in running},
@@ -134,6 +140,15 @@ def _variant(fleet: ShownFleet, figures: VariantFigures | None) -> Table:
     }
 
 
+def _component(fleet: ShownFleet, statuses: Mapping[str, str]) -> Table:
+    """What the row of an inference component's copies has beside a variant's, or that of the instances below them."""
+    variant = fleet.pool.variant
+    if variant.copies is None:
+        return {"capacity": True} if variant.for_components else {}
+    name, status = variant.copies.component, statuses.get(variant.copies.component)
+    return {"component": name, **({"status": status} if status else {})}
+
+
 def state_of_pool(wanted: int, ready: int) -> str:
     """`asleep`: no instance is wanted. `starting`: none is ready yet. `awake`: requests are answered at once."""
     if ready:
@@ -152,6 +167,8 @@ def _instance(fleet: ShownFleet, one: Incarnation, reading: InstanceReading | No
         "phase": str(one.phase),
         "in_flight": one.in_flight,
         "parts": parts,
+        **({"place": place} if (place := pool.place_of(one.slot.number)) else {}),
+        **({"type": pool.type_in(one.slot.number)} if pool.variant.for_components else {}),
         **_since(pool.life_of(one)),
     }
 

@@ -55,6 +55,10 @@ class VariantPool(ABC):
         """The type of the instance in this slot, or of the one on which the copy in this slot is."""
         return self.variant.instance_type or ""
 
+    def place_of(self, slot: int) -> str:
+        """Where the copy of an inference component in this slot is, for a person; empty for any other instance."""
+        return ""
+
     @property
     def ready_types(self) -> list[str]:
         """The type of each instance that takes requests."""

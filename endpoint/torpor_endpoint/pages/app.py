@@ -321,7 +321,8 @@ async def _endpoint(live: FleetEndpoint, traffic: RecentTraffic) -> Json:
 
 
 async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic) -> Json:
-    instances = await asyncio.gather(*map(_instance, pool.ready))
+    places = [pool.place_of(one.slot.number) for one in pool.ready]
+    instances = await asyncio.gather(*map(_instance, pool.ready, places))
     return variant_page(
         name,
         weight=pool.variant.weight,
@@ -335,11 +336,11 @@ async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic) -> Js
     )
 
 
-async def _instance(incarnation: Incarnation) -> Json:
+async def _instance(incarnation: Incarnation, place: str) -> Json:
     containers = list(incarnation.containers)
     states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
     named = [(one.name, state) for one, state in zip(containers, states, strict=True)]
-    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, named)
+    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, named, place)
 
 
 async def _decisions(incarnation: Incarnation, model: str) -> list[Json]:

@@ -16,6 +16,7 @@ from torpor_endpoint.dashboard.simulating import Simulating
 from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import Readings
+from torpor_endpoint.storage.store import ComponentCard
 
 
 @pytest.fixture
@@ -34,7 +35,12 @@ def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
     async def record(name: str) -> None:
         raise AssertionError(name)
 
-    looking = Looking(roster, cards, MetricRegistry(recorded.clock), Readings(), refresh, recorded.clock, record)
+    async def components() -> list[ComponentCard]:
+        return []
+
+    looking = Looking(
+        roster, cards, MetricRegistry(recorded.clock), Readings(), refresh, recorded.clock, record, components
+    )
     feed = Feed(looking.look, looking.later, recorded.clock)
     simulating = Simulating(None, tmp_path / "ledger.sqlite")
     yield Dashboard(feed, looking, recorded.reading, recorded.ledger.flush, simulating)

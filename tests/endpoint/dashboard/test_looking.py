@@ -12,10 +12,15 @@ from torpor_endpoint.dashboard.looking import LINGER_LOOKS, Looking
 from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
+from torpor_endpoint.storage.store import ComponentCard
 
 
 async def cards() -> list[Card]:
     return [Card("shop", 1.0, 1.0, "InService")]
+
+
+async def no_components() -> list[ComponentCard]:
+    raise AssertionError("the endpoint has instances of its own")
 
 
 async def no_record(name: str) -> None:
@@ -36,7 +41,9 @@ def test_only_instances_that_are_called_are_read_again() -> None:
                 for one in asked:
                     readings.read(one.id, InstanceReading(0.0, {"primary": cast("Any", REPORT)}))
 
-            looking = Looking(roster, cards, MetricRegistry(fake.epoch), readings, refresh, fake.epoch, no_record)
+            looking = Looking(
+                roster, cards, MetricRegistry(fake.epoch), readings, refresh, fake.epoch, no_record, no_components
+            )
 
             async def looks(count: int) -> list[int]:
                 read.clear()

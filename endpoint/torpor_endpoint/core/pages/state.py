@@ -45,6 +45,8 @@ class InstanceState:
     slot: str
     in_flight: int
     containers: tuple[ContainerState, ...] = ()
+    place: str = ""
+    """Of a copy of an inference component: the production variant, the slot and the type of the instance it is on."""
 
     @property
     def models(self) -> tuple[ResidentModel, ...]:
@@ -78,10 +80,15 @@ class InstanceState:
 
 
 def instance_page(
-    incarnation: str, slot: str, in_flight: int, containers: Sequence[tuple[str, wire.InstanceStatus | None]]
+    incarnation: str,
+    slot: str,
+    in_flight: int,
+    containers: Sequence[tuple[str, wire.InstanceStatus | None]],
+    place: str = "",
 ) -> Json:
     """`containers` has each container's name and its own report; None if it does not answer."""
     return {
+        **({"place": place} if place else {}),
         "slot": slot,
         "id": incarnation,
         "in_flight": in_flight,

@@ -35,6 +35,10 @@ class ComponentPool(InstancePool):
     def type_in(self, slot: int) -> str:
         return self._places.type_of(self.copies.component, slot) or super().type_in(slot)
 
+    def place_of(self, slot: int) -> str:
+        instance = self._places.instance_of(self.copies.component, slot)
+        return "" if instance is None else f"{self.copies.placed_on}/{instance}, {self.type_in(slot)}"
+
     def scale(self, size: int, why: str) -> None:
         """Want so many copies, or as many as have room: `trouble` says it if there is none for all. Where copies are
         leaving, those that have no room yet wait for it."""

@@ -87,9 +87,13 @@ class CopyPlaces:
         """The instances that are wanted, with their copies."""
         return self._standing.instances(self._wanted(capacity))
 
+    def instance_of(self, component: str, number: int) -> int | None:
+        """The slot of the instance that the copy is on; None if it is on none."""
+        return self._standing.place_of(CopyId(component, number))
+
     def type_of(self, component: str, number: int) -> str | None:
         """The type of the instance that the copy is on; None if it is on none."""
-        instance, capacity = self._standing.place_of(CopyId(component, number)), self.capacity
+        instance, capacity = self.instance_of(component, number), self.capacity
         return None if instance is None or capacity is None else capacity.type_in(instance)
 
     # -- instances that follow the copies ----------------------------------------------------------------------------

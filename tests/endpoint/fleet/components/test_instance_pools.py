@@ -8,6 +8,7 @@ from tests.endpoint.fleet.components.helpers.component_shop import CAPACITY, ONE
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentStatus, CopyResources
 from torpor_endpoint.core.resource_records import InstanceTypePool
+from torpor_endpoint.dashboard.snapshot import snapshot
 
 LARGE, XLARGE, BIG = "ml.m5.large", "ml.m5.xlarge", "ml.m5.4xlarge"  # 8, 16 and 64 GiB
 POOLS = tuple(InstanceTypePool(kind, priority) for priority, kind in enumerate((LARGE, XLARGE, BIG), start=1))
@@ -111,6 +112,21 @@ def test_copies_follow_an_update_of_the_pools(pools: tuple[InstanceTypePool, ...
             return bool(living) and living.isdisjoint(before) and placed(shop) == {kind: 1}
 
         await reached(followed)
+
+    one = replace(ONE, status=ComponentStatus.CREATING, specifications=(FOUR,), copies=1)
+    told(one, story, capacity=POOLED)
+
+
+def test_the_dashboard_shows_each_copy_where_it_is_and_the_status_of_its_component() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        found = snapshot([], shop.roster, {}, {}, {}, components={"one": "InService"})
+        below, one = found["variants"]["shop/v"], found["variants"]["shop/component.one"]
+        assert (below["capacity"], "component" in below) == (True, False)
+        assert (one["component"], one["status"], one["ready"], one["wanted"]) == ("one", "InService", 1, 1)
+        by_variant = {each["variant"]: each for each in found["instances"].values()}
+        assert by_variant["component.one"]["place"] == f"v/1, {XLARGE}"
+        assert sorted(each["type"] for each in found["instances"].values() if "type" in each) == [LARGE, XLARGE]
 
     one = replace(ONE, status=ComponentStatus.CREATING, specifications=(FOUR,), copies=1)
     told(one, story, capacity=POOLED)

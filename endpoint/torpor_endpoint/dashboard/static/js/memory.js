@@ -33,18 +33,20 @@ export class MemoryPanel {
 
   #fillVariant(node, { record, instances }, feed) {
     const [header, slumber, list] = node.children;
-    const [name, mood, badge, fleet, notes] = header.children;
+    const [name, mood, badge, fleet, component, notes] = header.children;
     const asleep = record.state === "asleep";
     node.classList.toggle("asleep", asleep);
-    setText(name, record.name);
+    setText(name, record.component ?? record.name);
     mood.dataset.state = record.state;
     setText(mood, record.state);
     badge.hidden = !record.shadow;
     fleet.hidden = !record.fleet;
     fleet.dataset.fleet = record.fleet ?? "";
     setText(fleet, record.fleet ? `${record.fleet} fleet: ${percent(record.share)} of the traffic` : "");
+    component.hidden = !record.component && !record.capacity;
+    setText(component, badgeOf(record));
     setText(notes, noteOf(record, instances));
-    slumber.hidden = !asleep;
+    slumber.hidden = !asleep || Boolean(record.capacity);
     setText(slumber.lastElementChild, sleepText(record));
     const parts = instances.flatMap(({ id, record: instance }) =>
       instance.parts.length
@@ -72,7 +74,8 @@ export class MemoryPanel {
     const known = part !== null;
     const texts = [
       known && instance.parts.length > 1 ? `${id} · ${part.name}` : id,
-      known ? `${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)}` : "not read yet",
+      known ? `${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)}` : (instance.type ?? "not read yet"),
+      instance.place ? `on ${instance.place}` : "",
       known ? counted(Object.keys(models).length, "model") : "",
       instance.in_flight ? `${instance.in_flight} in flight` : "",
       instance.phase === "ready" ? `awake for ${roughly(Math.max(0, nowS - instance.ready_s))}` : instance.phase,
@@ -92,6 +95,7 @@ function makeVariant() {
     el("span", { class: "mood" }),
     el("span", { class: "badge" }, "shadow: gets copies, answers nobody"),
     el("span", { class: "badge fleet" }),
+    el("span", { class: "badge" }),
     el("span", { class: "quiet" }),
   );
   const slumber = el("p", { class: "slumber" }, el("span", { class: "moon", "aria-hidden": "true" }, "☾"), el("span"));
@@ -100,8 +104,10 @@ function makeVariant() {
 
 function noteOf(record, instances) {
   const parts = [record.size];
-  if (record.state !== "asleep") parts.push(`${record.ready} of ${counted(record.wanted, "instance")} ready`);
-  if (instances.length === 0 && record.state === "starting") parts.push("an instance starts");
+  const unit = record.component ? "copy" : "instance";
+  const wanted = record.component && record.wanted !== 1 ? `${record.wanted} copies` : counted(record.wanted, unit);
+  if (record.state !== "asleep") parts.push(`${record.ready} of ${wanted} ready`);
+  if (instances.length === 0 && record.state === "starting") parts.push(`${record.component ? "a" : "an"} ${unit} starts`);
   if (record.held) parts.push(`${counted(record.held, "request")} held`);
   if (record.leaving) parts.push(`${record.leaving} leaving`);
   if (record.weight !== 1) parts.push(`weight ${record.weight}`);
@@ -109,7 +115,13 @@ function noteOf(record, instances) {
   return parts.join(" · ");
 }
 
+function badgeOf(record) {
+  if (record.capacity) return "instances for components";
+  return record.status ? `component, ${record.status}` : "component";
+}
+
 function sleepText(record) {
+  if (record.component) return "No copy runs, and no memory is set aside for one.";
   const leaving = record.leaving ? " The last instance still ends its requests." : "";
   return `Asleep: nothing runs, and nothing is paid for, until a request comes.${leaving}`;
 }

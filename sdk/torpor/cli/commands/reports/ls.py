@@ -79,7 +79,8 @@ def _kind(variant: VariantState) -> str:
 
 def _add_instance(shown: Table, variant: VariantState, instance: InstanceState) -> None:
     shown.add_section()
-    name = f"{variant.name}/{instance.id}{_kind(variant)}"
+    on = f" on {instance.place}" if instance.place else ""
+    name = f"{variant.name}/{instance.id}{on}{_kind(variant)}"
     shown.add_row(name, "", _memory(instance), "", "", style="bold")
     if len(instance.containers) == 1:
         _add_models(shown, instance.models, indent=2)
