@@ -97,4 +97,7 @@ def _add_models(shown: Table, models: Sequence[ResidentModel], indent: int) -> N
 
 
 def _memory(holder: InstanceState | ContainerState) -> str:
+    """Empty for one that has not answered, and for an instance that inference components are placed on."""
+    if not holder.budget_bytes:
+        return ""
     return f"{size(holder.used_bytes)} of {size(holder.budget_bytes)}"
