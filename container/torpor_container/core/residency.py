@@ -112,8 +112,10 @@ class Residency(Occupancy):
     # -- asking to come in -----------------------------------------------------------------------------------------
     def request(self, name: str, now_s: float) -> Hit | Wait | Lead | Later:
         """Pin the model for a caller. `Later` holds no pin."""
-        if self.hit(name, now_s):
-            return HIT
+        return HIT if self.hit(name, now_s) else self.missed(name, now_s)
+
+    def missed(self, name: str, now_s: float) -> Wait | Lead | Later:
+        """Pin a model that is not here for a caller, for whom `hit` was False. `Later` holds no pin."""
         if (model := self._models.get(name)) is None:
             self._models[name] = Resident(COMING, 0, 1, now_s)
             return LEAD
@@ -268,10 +270,7 @@ class Residency(Occupancy):
 
     # -- what is known ---------------------------------------------------------------------------------------------
     def may_admit(self, size_bytes: int) -> bool:
-        """Whether it makes sense to call `admit` for a requested model of this size.
-
-        False where `admit` would only answer Later, without victims.
-        """
+        """Whether `admit` may answer for a requested model of this size with more than Later without victims."""
         if size_bytes > self.budget_bytes:
             return True
         if self.at_limit:

@@ -93,9 +93,11 @@ class Turns(Generic[Request]):
 
         The seconds charged in advance; None if the request must wait.
         """
-        if self.waiting or self._busy >= self._parallel or self._is_full(queue) or queue.last_size > 1:
+        if self.waiting or self._busy >= self._parallel or queue.last_size > 1:
             return None
-        if queue.used_s < self._virtual_s and not _counts(queue, now_s):
+        if queue.running == (queue.workers or self._per_model):
+            return None
+        if queue.used_s < self._virtual_s and not (_counts(queue, now_s) if queue.workers else queue.running):
             queue.used_s = self._virtual_s
         return self._charge(queue, now_s)
 

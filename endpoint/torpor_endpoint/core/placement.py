@@ -23,7 +23,7 @@ UNBOUNDED: Final = 2**31
 """The most requests that an instance may have, where nothing bounds them."""
 
 OWNERS_MAX: Final = 16_384
-"""The most models whose owner is remembered. Another search takes microseconds."""
+"""The most models whose owner is remembered, unless a caller has room for more. Another search takes microseconds."""
 
 WALKS_MAX: Final = 1_024
 """The most models whose next instances are remembered: only a model with a busy owner has them."""
@@ -121,8 +121,9 @@ class Placement(Generic[T]):
     counts its own requests alone: its `busy_min` is its share of BUSY_MIN.
     """
 
-    def __init__(self, most: int = UNBOUNDED, *, busy_min: int = BUSY_MIN) -> None:
+    def __init__(self, most: int = UNBOUNDED, *, busy_min: int = BUSY_MIN, owners_max: int = OWNERS_MAX) -> None:
         self.most = most
+        self._owners_max = owners_max
         self.busy_min = busy_min
         self.count = 0
         self._ready: dict[int, T] = {}
@@ -230,7 +231,7 @@ class Placement(Generic[T]):
         return iter(tuple(self._all))
 
     def _owner(self, model: str) -> T:
-        if len(self._owners) == OWNERS_MAX:
+        if len(self._owners) == self._owners_max:
             self._owners.clear()
         owner = self._first(model)
         self._owners[model] = owner

@@ -110,8 +110,7 @@ class OutcomeTally:
         self._by_model(models, cold, failed, taken_s)
 
     def models(self) -> Iterator[ModelUse]:
-        for name, number in self._numbers.items():
-            requests, cold, failed, total_s = self._sums[:, number].tolist()
+        for name, (requests, cold, failed, total_s) in zip(self._numbers, self._sums.T.tolist(), strict=False):
             yield ModelUse(name, int(requests), int(cold), int(failed), total_s)
 
     def _by_model(
@@ -121,9 +120,9 @@ class OutcomeTally:
         models = _packed(tuple(map(numbers.__getitem__, names)), "q")
         if len(numbers) > self._sums.shape[1]:
             self._sums = np.hstack((self._sums, np.zeros((4, len(numbers)))))
-        size = self._sums.shape[1]
+        called, places = np.unique(models, return_inverse=True)  # a batch has few of a million models
         for row, weights in enumerate((None, cold, failed, taken_s)):
-            self._sums[row] += np.bincount(models, weights, minlength=size)
+            self._sums[row, called] += np.bincount(places, weights, minlength=len(called))
 
 
 def _packed(column: Sequence[float], code: str) -> NDArray[Any]:

@@ -105,10 +105,10 @@ def run(
     _watch(simulation, tally)
     if begun is not None:
         begun(simulation)
-    began_s = time.process_time()
     with without_garbage_collection():
+        began_s = time.process_time()
         simulation.run(trace)
-    took_s = time.process_time() - began_s
+        took_s = time.process_time() - began_s
     if over is not None:
         over(simulation)
     return outcome(

@@ -128,6 +128,16 @@ def order_begins(model: str, slots: Collection[int], place: int) -> int:
 
 
 # -- who is ready ------------------------------------------------------------------------------------------------------
+def test_who_remembers_few_owners_picks_the_same_ones() -> None:
+    slots = {slot: One(slot) for slot in range(40)}
+    few, many = Placement[One](owners_max=2), Placement[One]()
+    for slot, one in slots.items():
+        few.offer(slot, one)
+        many.offer(slot, one)
+    names = [f"models/{number % 7}.tar.gz" for number in range(50)]
+    assert list(map(few.pick, names)) == list(map(many.pick, names))
+
+
 def test_a_withdrawn_instance_is_no_longer_ready() -> None:
     ready = idle([0, 1])
     (first, second) = ready

@@ -66,7 +66,7 @@ class Predictor:
     processes of its own; 0 for the instance's threads. `further_s` is what each further request of a turn adds; None if
     requests share no turn."""
 
-    __slots__ = ("further_s", "part_busy", "predict_delay_s", "predict_s", "queue")
+    __slots__ = ("further_s", "predict_delay_s", "predict_s", "queue")
 
     def __init__(
         self, predict_s: float, predict_delay_s: float, workers: int = 0, further_s: float | None = None
@@ -74,8 +74,12 @@ class Predictor:
         self.further_s = further_s or 0.0
         self.predict_s = predict_s
         self.predict_delay_s = predict_delay_s
-        self.part_busy = predict_s / (predict_s + predict_delay_s) if predict_delay_s else 1.0
         self.queue = ModelQueue(further_s is not None, workers)
+
+    @property
+    def part_busy(self) -> float:
+        """The part of a prediction's time in which it keeps a processor busy."""
+        return self.predict_s / (self.predict_s + self.predict_delay_s) if self.predict_delay_s else 1.0
 
 
 class InstanceModel(Predictor):
@@ -97,11 +101,11 @@ class InstanceModel(Predictor):
 def call_batches(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
     """The moment and the model of each request, in batches of at most BATCH_MAX."""
     for chunk in trace.chunks():
-        names = list(trace.names)
+        name_of = trace.names.__getitem__
         for first in range(0, len(chunk), BATCH_MAX):
             times_s = chunk.times_s[first : first + BATCH_MAX].tolist()
             numbers: list[int] = chunk.models[first : first + BATCH_MAX].tolist()
-            yield zip(times_s, [names[number] for number in numbers], strict=True)
+            yield zip(times_s, map(name_of, numbers), strict=True)
 
 
 class CallColumns(NamedTuple):
@@ -162,8 +166,12 @@ class VariantCalls:
         self.traffic.went(call.done_s)
         self.done.append(call)
 
-    def throttled(self, call: SimulatedCall, counts: VariantCounts) -> None:
-        """A request beyond the most in flight fails at once, and no instance gets it."""
+    def turned_away(self, call: SimulatedCall, counts: VariantCounts, dropped: bool) -> None:
+        """A request beyond the most in flight fails at once, and no instance gets it. A copy that is dropped is none
+        of the variant's requests."""
+        if dropped:
+            counts.dropped += 1
+            return
         counts.throttled += 1
         call.outcome = FAILED
         call.routed_s = call.ready_s = call.done_s = call.arrived_s

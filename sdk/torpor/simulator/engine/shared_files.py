@@ -39,6 +39,8 @@ class SharedFiles:
     def look(self, memory: Residency, now_s: float) -> None:
         """An instance looks at its models, as the container does before a load without room: others may map what this
         one maps, or no longer."""
+        if not self._holders:
+            return
         for name, model in memory:
             profile = self._profiles[name]
             if profile.mapped_bytes:

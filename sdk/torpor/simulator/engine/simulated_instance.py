@@ -23,7 +23,7 @@ from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
 from torpor.simulator.engine.waiting_room import WaitingRoom
 from torpor.workloads.profile import EXACT, ModelProfile, Spread
-from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
+from torpor_container.core.residency import LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
 from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
@@ -63,9 +63,11 @@ class SimulatedInstance(PlacedInstance):
     _ready: Action = field(init=False)
     _left: Action = field(init=False)
     _predictions: SimulatedPredictions = field(init=False)
+    _minds_idle: bool = field(init=False)  # whether a model that served its last request may leave for that reason
 
     def __post_init__(self) -> None:
         self._waiters = WaitingRoom(self.kernel, self.memory)
+        self._minds_idle = self.resting is not None or not self.cache or self.memory.selective
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
         self._left = self._unloaded
@@ -80,9 +82,12 @@ class SimulatedInstance(PlacedInstance):
         call.routed_s = self.kernel.now_s
         if self.containers:
             self._send(call)
+            return
+        self.in_flight += 1  # as `took` does, without a call
+        self.fleet.in_flight += 1
+        if self.resting is None:
+            self._request(call)
         else:
-            self.in_flight += 1  # as `took` does, without a call
-            self.fleet.in_flight += 1
             self._enter(call)
 
     def _send(self, call: SimulatedCall) -> None:
@@ -125,14 +130,17 @@ class SimulatedInstance(PlacedInstance):
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _request(self, call: SimulatedCall) -> None:
-        plan = self.memory.request(call.model, self.kernel.now_s)
-        if plan is HIT:
+        name, now_s = call.model, self.kernel.now_s
+        if self.memory.hit(name, now_s):
             call.outcome = FOUND
-            self._start(call, self._models[call.model])
-        elif plan is WAIT:
-            self._models[call.model].waiting.append(call)
+            call.ready_s = now_s
+            self._predictions.ask(call, self._models[name])
+            return
+        plan = self.memory.missed(name, now_s)
+        if plan is WAIT:
+            self._models[name].waiting.append(call)
         elif plan is LEAD:
-            self._lead(call.model).waiting.append(call)
+            self._lead(name).waiting.append(call)
         else:
             self._waiters.wait(self._request, call)
 
@@ -179,7 +187,8 @@ class SimulatedInstance(PlacedInstance):
         if victims := self.memory.evict_excess(name, now_s):
             self._dismiss(victims)
         for call in model.waiting:
-            self._start(call, model)
+            call.ready_s = now_s
+            self._predictions.ask(call, model)
         model.waiting.clear()
         self._waiters.notify()
         if model.expected:
@@ -241,12 +250,8 @@ class SimulatedInstance(PlacedInstance):
         return model is not None and model.pins > 0
 
     # -- the prediction --------------------------------------------------------------------------------------------
-    def _start(self, call: SimulatedCall, model: InstanceModel) -> None:
-        call.ready_s = self.kernel.now_s
-        self._predictions.ask(call, model)
-
     def _predicted(self, call: SimulatedCall) -> None:
-        if self.memory.released(call.model):
+        if self.memory.released(call.model) and (self._waiters.waiting or self._minds_idle):
             self._idle(call.model)
         if self.containers:
             call.used_until_s = call.done_s

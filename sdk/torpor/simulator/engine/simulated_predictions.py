@@ -36,9 +36,10 @@ class SimulatedPredictions:
     def ask(self, call: SimulatedCall, predictor: Predictor) -> None:
         """Predict for a request, at its turn."""
         call.predictor = predictor
-        charged_s = self.turns.begin(predictor.queue, self.kernel.now_s)
+        queue, now_s = predictor.queue, self.kernel.now_s
+        charged_s = self.turns.begin(queue, now_s)
         if charged_s is None:
-            self.turns.wait(predictor.queue, call, self.kernel.now_s)
+            self.turns.wait(queue, call, now_s)
             self._give_turns()
         else:
             self._begin(call, charged_s)
@@ -62,10 +63,11 @@ class SimulatedPredictions:
 
     def _begin(self, call: SimulatedCall, charged_s: float) -> None:
         call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
-        if call.predictor.predict_delay_s:
-            self.kernel.after(call.predictor.predict_delay_s, self._compute, call)
+        predictor = call.predictor
+        if predictor.predict_delay_s:
+            self.kernel.after(predictor.predict_delay_s, self._compute, call)
         else:
-            self.processors.after(call.predictor.predict_s * self.spread.predict(), self._end, call)
+            self.processors.after(predictor.predict_s * self.spread.predict(), self._end, call)
 
     def _computes(self, call: SimulatedCall) -> None:
         self.processors.after(call.predictor.predict_s * self.spread.predict(), self._end, call)

@@ -31,6 +31,9 @@ from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.placement import UNBOUNDED, Placement
 from torpor_endpoint.core.scaling import InstanceRange
 
+OWNERS_MAX = 1 << 18
+"""The most models whose instance is remembered: more than a router does, since a simulation does little else."""
+
 CLOSE_S = 5.0
 """The longest time that a stopping instance waits for models that are being unloaded: as in the keeper."""
 
@@ -128,7 +131,7 @@ class Simulation:
     container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
 
     def __post_init__(self) -> None:
-        self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED)
+        self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED, owners_max=OWNERS_MAX)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
@@ -139,6 +142,8 @@ class Simulation:
         self._policy = self.make_policy or partial(policy, self.plan.machine.policy)
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
+        self._traffic = self._calls.traffic
+        self._most = min(inf if most is None else most for most in (self.plan.in_flight_max, self.in_flight_max))
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
         self._sizing = None if sizes is None else SizingRounds(self.kernel, self, sizes, learned, self._calls.traffic)
         self.over, self._beginning = False, self.plan.begun
@@ -198,17 +203,15 @@ class Simulation:
             self.on_calls(done)
 
     def _arrive(self, model: str) -> None:
-        if self.in_flight_max is not None and self._calls.traffic.in_flight >= self.in_flight_max:
-            self.counts.dropped += 1
-            return
-        call = SimulatedCall(model, self.kernel.now_s)
-        if self.plan.in_flight_max is not None and self._calls.traffic.in_flight >= self.plan.in_flight_max:
-            self._calls.throttled(call, self.counts)
+        now_s, traffic = self.kernel.now_s, self._traffic
+        if traffic.in_flight >= self._most:
+            self._calls.turned_away(SimulatedCall(model, now_s), self.counts, dropped=self.in_flight_max == self._most)
             return
         if self._sizing is not None and self._sizing.skipped_since_s < inf:
-            self._sizing.resume(floor(call.arrived_s) + PERIOD_S)
-        self._calls.traffic.came(call.arrived_s)
-        if len(self._ready):
+            self._sizing.resume(floor(now_s) + PERIOD_S)
+        traffic.came(now_s)
+        call = SimulatedCall(model, now_s)
+        if self._ready.count:
             self._send(call)
             return
         self._held.append(call)
@@ -218,8 +221,8 @@ class Simulation:
 
     def _send(self, call: SimulatedCall) -> None:
         """Send a request to the instance that placement picks. There is one."""
-        now_s, pipeline = self.kernel.now_s, self._pipeline
-        (self._ready.pick(call.model) if pipeline is None else pipeline.chosen(call, now_s)).ask(call)
+        pipeline = self._pipeline
+        (self._ready.pick(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)).ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:

@@ -1,75 +1,56 @@
 """Virtual time: a queue of planned actions, sorted by time. Running it jumps from one action to the next and never
 waits."""
 
+from bisect import insort
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any, Final, TypeVar
 
 Action = Callable[[Any], None]
 Planned = tuple[float, int, Action, Any]
-"""The time, a sequence number, the action, and its argument."""
+"""The time and a sequence number, both negative, so that the action that is due first comes last in order; the action,
+and its argument."""
 T = TypeVar("T")
 
-PUSH: Final = heappush  # compiled code reads a Final directly, and looks other globals up by name
-POP: Final = heappop
+INSERT: Final = insort  # compiled code reads a Final directly, and looks other globals up by name
 FEW: Final = 32
-"""The length of the chain, in which the place of a new event is found by walking from the soonest event."""
-
-
-class Event:
-    """One of the soonest events: its time, its action, and the argument. Events form a chain, and are reused."""
-
-    __slots__ = ("action", "argument", "next", "time_s")
-
-    action: Action
-    argument: Any
-    next: "Event"  # unset for the last one
-
-    def __init__(self, time_s: float) -> None:
-        self.time_s = time_s
+"""At least so many actions are soon, if there are as many, and at least a quarter of all."""
 
 
 class Kernel:
     """Actions of one moment run in the order in which they were planned, so the same seed gives the same result.
 
-    Usually few actions are planned at a time. The soonest ones are in a chain of FEW events, which needs no new memory.
-    An action that finds the chain full goes to a heap, and so does each later one than the first of the heap. So, of
-    two actions for the same moment, the one in the chain was planned before the one in the heap.
+    The soonest actions are sorted, and a new one is inserted among them. All later ones are put aside unsorted until
+    those are over. Most of them are still in order from the last time then, and Python's sort needs few comparisons for
+    such a list: fewer than a heap.
     """
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.events = 0
-        self._last = Event(nan)  # every comparison with nan is false, so the walk along the chain ends here
-        self._first = Event(nan)
-        self._first.next = self._spare = self._last
-        for _ in range(FEW):
-            event = Event(nan)
-            event.next, self._spare = self._spare, event
-        self._later_s = inf  # the time of the first action in the heap
-        self._later: list[Planned] = []  # a heap
-        self._number = 0  # the sequence number of the action that entered the heap last
+        self._arrived = 0
+        self._number = 0  # of the action that was planned last
+        never: Planned = (nan, 0, self.run, None)  # every comparison with nan is false: it stays first, and is not due
+        self._soon = [never]
+        self._full = 2 * FEW  # with more actions than these, the later half of `_soon` is put aside
+        self._later: list[Planned] = []
+        self._later_s = inf  # what is planned for this time, or for a later one, is put aside
+
+    @property
+    def events(self) -> int:
+        """How many actions were run, and how many arrivals played."""
+        return self._arrived - self._number - (len(self._soon) - 1) - len(self._later)
 
     def at(self, time_s: float, action: Callable[[T], None], argument: T) -> None:
         """Plan `action` for this time, in virtual seconds; for now, if this time is over."""
         if not time_s > self.now_s:
             time_s = self.now_s
-        event = self._spare
-        if event is self._last or time_s >= self._later_s:
-            self._plan_later(time_s, action, argument)
-            return
-        self._spare = event.next
-        event.time_s = time_s
-        event.action = action
-        event.argument = argument
-        before = self._first
-        after = before.next
-        while after.time_s <= time_s:
-            before = after
-            after = after.next
-        before.next = event
-        event.next = after
+        self._number -= 1
+        if time_s >= self._later_s:
+            self._later.append((-time_s, self._number, action, argument))
+        else:
+            INSERT(self._soon, (-time_s, self._number, action, argument))
+            if len(self._soon) > self._full:
+                self._put_aside()
 
     def after(self, delay_s: float, action: Callable[[T], None], argument: T) -> None:
         self.at(self.now_s + delay_s, action, argument)
@@ -80,25 +61,18 @@ class Kernel:
 
     def run(self, until_s: float = inf) -> None:
         """Run all actions up to and including this time."""
-        first, later = self._first, self._later
-        while True:  # CPython 3.11 specialises this loop only with the condition inside it
-            event = first.next
-            time_s = event.time_s
-            if time_s <= until_s and time_s <= self._later_s:
-                first.next = event.next
-                event.next = self._spare
-                self._spare = event
-                self.now_s = time_s
-                self.events += 1
-                action, argument = event.action, event.argument
-                action(argument)
-            elif later and self._later_s <= until_s:
-                self.now_s, _, action, argument = POP(later)
-                self._later_s = later[0][0] if later else inf
-                self.events += 1
+        soon, minus_until_s = self._soon, -until_s
+        while True:
+            due = soon.pop()
+            if due[0] >= minus_until_s:
+                minus_s, _, action, argument = due
+                self.now_s = -minus_s
                 action(argument)
             else:
-                break
+                soon.append(due)
+                if len(soon) > 1 or not self._later:
+                    break
+                self._sort_later()
         if until_s < inf:
             self.now_s = until_s
 
@@ -107,11 +81,22 @@ class Kernel:
         come in order of time."""
         for time_s, arrival in arrivals:
             self.run(time_s)
-            self.events += 1
+            self._arrived += 1
             arrive(arrival)
 
-    def _plan_later(self, time_s: float, action: Action, argument: Any) -> None:
-        self._number += 1
-        PUSH(self._later, (time_s, self._number, action, argument))
-        if time_s < self._later_s:
-            self._later_s = time_s
+    def _put_aside(self) -> None:
+        """Leave the sooner half of the soonest actions."""
+        half = len(self._soon) // 2
+        self._later_s = -self._soon[half - 1][0]
+        self._later += self._soon[1:half]
+        del self._soon[1:half]
+
+    def _sort_later(self) -> None:
+        """The first of the later actions become the soonest ones, of which there are none now."""
+        later = self._later
+        later.sort()
+        count = max(FEW, len(later) // 4)
+        self._soon += later[-count:]
+        del later[-count:]
+        self._full = 2 * count
+        self._later_s = -later[-1][0] if later else inf

@@ -50,7 +50,7 @@ def test_an_arrival_happens_after_events_planned_for_its_moment_and_before_the_n
 
 
 def test_however_many_are_planned_they_happen_in_order() -> None:
-    """Far more than the chain holds, few different times, and half as many again as they happen."""
+    """Far more than are soon, few different times, and half as many again as they happen."""
     random, kernel, happened = Random(7), Kernel(), list[tuple[float, int]]()
 
     def plan(number: int, times: int) -> None:
