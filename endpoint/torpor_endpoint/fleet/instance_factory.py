@@ -145,7 +145,7 @@ class InstanceFactory:
             reserved_accelerators=needs.accelerators if needs else 0.0,
         )
         self.lived(life)
-        self._set_up(slot.endpoint, variant)
+        self.set_up(slot.endpoint, variant)
         return life
 
     def ready(self, life: InstanceLife) -> InstanceLife:
@@ -156,7 +156,7 @@ class InstanceFactory:
 
     def updated(self, life: InstanceLife, variant: Variant) -> InstanceLife:
         """Record that an update made the instance's variant a shadow variant now, or made it none."""
-        self._set_up(life.endpoint, variant)
+        self.set_up(life.endpoint, variant)
         if life.shadow == variant.shadow:
             return life
         changed = replace(life, shadow=variant.shadow, changed_s=max(life.started_s, self.clock()))
@@ -167,7 +167,3 @@ class InstanceFactory:
         """Record that the instance has stopped now, for the reason `why`."""
         stopped_s = max(life.started_s, life.ready_s or life.started_s, self.clock())
         self.lived(replace(life, why_stopped=why, stopped_s=stopped_s))
-
-    def _set_up(self, endpoint: str, variant: Variant) -> None:
-        if variant.containers and variant.copies is None:
-            self.set_up(endpoint, variant)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor.simulator.scenario import BadScenario
-from torpor.value_rules import COUNT, MORE, NUMBER, SWITCH, Kind, ValueRule, a, check, one_of, optional, whole
+from torpor.value_rules import AMOUNT, COUNT, MORE, NUMBER, SWITCH, Kind, ValueRule, a, check, one_of, optional, whole
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.autoscaling.samples import (
@@ -76,6 +77,13 @@ class CopyScaling:
         )
 
 
+class CopyChange(NamedTuple):
+    """UpdateInferenceComponentRuntimeConfig: so many copies from then on, in seconds since the first request."""
+
+    at_s: float
+    copies: int
+
+
 SETUP: Mapping[str, Kind] = {
     "name": (ValueRule("is a component's name", lambda value: isinstance(value, str) and bool(value)),),
     "memory_mib": MIB_AMOUNT,
@@ -88,6 +96,8 @@ SETUP: Mapping[str, Kind] = {
     "idle_s": MORE,
     "concurrency": COUNT,
     "scaling": optional(a(CopyScaling, "is a CopyScaling")),
+    "wake_s": optional(AMOUNT),
+    "slowed": SWITCH,
 }
 
 
@@ -108,6 +118,9 @@ class ComponentSetup:
     idle_s: float = DEFAULTS.idle_s
     concurrency: int = DEFAULTS.concurrency
     scaling: CopyScaling | None = None
+    wake_s: float | None = None  # from a copy's start until it is ready, all in all; None: as the scenario has it
+    slowed: bool = True  # by a part of a core; False: the model's times were measured on that part
+    changes: tuple[CopyChange, ...] = ()  # of the copies, in order of time
 
     def __post_init__(self) -> None:
         check(BadScenario, {name: _named(self.name, name, kind) for name, kind in SETUP.items()}, self.__dict__)

@@ -74,6 +74,8 @@ class SimulatedComponent:
         wanted = self.setup.copies
         self.rescale(wanted)
         self._begins = False
+        for change in self.setup.changes:
+            self._kernel.at(change.at_s, self.rescale, change.copies)
         if self.unplaced:
             raise BadScenario(NO_ROOM.format(name=self.setup.name, short=self.unplaced, copies=wanted))
 
@@ -228,7 +230,7 @@ class SimulatedComponent:
         processors, slower, threads = machine.processors, 1.0, machine.vcpus
         if cores:
             threads = ceil(cores)
-            processors, slower = Processors(kernel, threads), threads / cores
+            processors, slower = Processors(kernel, threads), threads / cores if self.setup.slowed else 1.0
         slot = f"{copies_name(self.setup.name)}/{number}"
         model = Predictor(profile.predict_s * slower, profile.predict_delay_s, profile.workers)
         turns = Turns[SimulatedCall](Sharing(threads, threads))

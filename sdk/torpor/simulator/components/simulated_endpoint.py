@@ -92,13 +92,14 @@ class SimulatedEndpoint:
     # -- inside --------------------------------------------------------------------------------------------------------
     def _made(self, setup: ComponentSetup, profiles: Mapping[str, ModelProfile], spread: Spread) -> SimulatedComponent:
         profile, scenario = profiles[setup.serves], self.scenario
+        starts_s = scenario.wake_s + profile.pull_s + profile.into_memory_s if setup.wake_s is None else setup.wake_s
         return SimulatedComponent(
             setup,
             profile,
             self.kernel,
             self.capacity,
             strict=scenario.strict,
-            starts_s=scenario.wake_s + profile.pull_s + profile.into_memory_s,
+            starts_s=starts_s,
             spread=spread,
             trace_over=self._is_over,
         )

@@ -1,0 +1,276 @@
+"""Reads an endpoint of inference components from its ledger: requests, reservations, copies over time, and instances.
+
+The ledger has each component as a variant of its own (`component.NAME`), and the production variant whose instances
+the copies are on. It has no scaling policy: the copies that one has asked for are changes in time.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from torpor.simulator import fitting
+from torpor.simulator.components.component_scenario import ComponentScenario
+from torpor.simulator.components.component_setup import ComponentSetup, CopyChange
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
+from torpor.workloads import BadTrace, Chunk, LedgerFile
+from torpor.workloads.profile import ModelProfile
+from torpor.workloads.trace import Sizes
+from torpor.workloads.trace_formats.ledger_trace import check_tables
+from torpor_container import typed_json
+from torpor_container.settings import BY_FIELD
+from torpor_endpoint.core.components.component_variants import PREFIX, component_of
+from torpor_endpoint.core.pages.plain_figures import counted
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE
+from torpor_endpoint.core.resource_records import CopyNeeds
+from torpor_endpoint.core.variant_setup import VariantSetup
+
+VARIANTS: Final = f"""SELECT DISTINCT endpoint, variant FROM minutes
+    WHERE coalesce(?1, endpoint) = endpoint AND substr(variant, 1, {len(PREFIX)}) = '{PREFIX}' ORDER BY 1, 2"""
+OTHERS: Final = f"""SELECT DISTINCT endpoint FROM minutes
+    WHERE coalesce(?1, endpoint) = endpoint AND substr(variant, 1, {len(PREFIX)}) <> '{PREFIX}'"""
+LIVES: Final = """SELECT variant, placed_on, size, why_started, why_stopped, started_s, ready_s, stopped_s,
+    reserved_mib, reserved_cores, reserved_accelerators FROM lives WHERE endpoint = ? ORDER BY started_s"""
+SETUPS: Final = "SELECT variant, setup FROM setups WHERE endpoint = ?"
+BY_REQUESTS: Final = frozenset({"somebody calls", "nobody calls", "the next call is expected"})
+"""Why a copy starts or leaves that no caller has asked for by its number."""
+MOVED: Final = "it moves to another instance"
+LASTED: Final = "the endpoint ended"
+
+
+class RecordedLife(NamedTuple):
+    """A life of the ledger, of an instance or of a copy. Times are epoch seconds."""
+
+    variant: str
+    placed_on: str
+    size: str
+    why_started: str
+    why_stopped: str
+    started_s: float
+    ready_s: float | None
+    stopped_s: float | None
+    reserved_mib: float
+    reserved_cores: float
+    reserved_accelerators: float
+
+
+@dataclass(frozen=True, eq=False)
+class MergedTrace:
+    """The requests of an endpoint's components, each for a model with the component's name. All of them are in memory
+    while they are read."""
+
+    parts: Mapping[str, Sequence[LedgerFile]] = field(repr=False)  # by component: a variant for each generation
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.parts)
+
+    @property
+    def lasts_s(self) -> float | None:
+        known = [part.lasts_s for part in self._files]
+        return max((lasts_s for lasts_s in known if lasts_s is not None), default=None)
+
+    @property
+    def _files(self) -> list[LedgerFile]:
+        return [part for parts in self.parts.values() for part in parts]
+
+    def chunks(self) -> Iterator[Chunk]:
+        found = [
+            (number, chunk)
+            for number, parts in enumerate(self.parts.values())
+            for part in parts
+            for chunk in part.chunks()
+        ]
+        times_s = np.concatenate([chunk.times_s for _, chunk in found])
+        models = np.concatenate([np.full(len(chunk), number, np.int32) for number, chunk in found])
+        sizes = np.concatenate([_sizes(chunk) for _, chunk in found])
+        order = np.argsort(times_s, kind="stable")
+        yield Chunk(times_s[order], models[order], sizes[order])
+
+
+class RecordedEndpoint(NamedTuple):
+    """What a ledger has of an endpoint's components, to simulate them again."""
+
+    inputs: SimulationInputs
+    scenario: ComponentScenario
+
+
+def has_components(path: Path, endpoint: str | None) -> str | None:
+    """The endpoint of inference components in the ledger; None if there is none, if it is not the only endpoint, or if
+    the file is no ledger. Raises BadTrace."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+            check_tables(ledger, path)
+            found = {name for name, _ in ledger.execute(VARIANTS, (endpoint,))}
+            others = {name for (name,) in ledger.execute(OTHERS, (endpoint,))}
+    except sqlite3.Error as error:
+        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+    return next(iter(found)) if len(found) == 1 and not others - found else None
+
+
+def recorded_endpoint(
+    path: Path, endpoint: str, *, seed: int = 0, so_far: bool = True, spreads: Spreads | None = None
+) -> RecordedEndpoint:
+    """The requests and components of an endpoint, with profiles fitted to its ledger. `so_far`: up to the last minute
+    that is over. Raises BadTrace, BadScenario."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+        variants = [variant for _, variant in ledger.execute(VARIANTS, (endpoint,))]
+        lives = [RecordedLife(*row) for row in ledger.execute(LIVES, (endpoint,))]
+        setups = {
+            name: typed_json.read(VariantSetup, json.loads(text)) for name, text in ledger.execute(SETUPS, (endpoint,))
+        }
+    fitted = {name: found for name in variants if (found := _fitted(path, endpoint, name)) is not None}
+    if not fitted:
+        raise BadTrace(f"{path}: no component of endpoint {endpoint} has answered a request")
+    parts: dict[str, list[LedgerFile]] = {}
+    for variant in fitted:
+        file = LedgerFile.so_far(path, endpoint, variant) if so_far else LedgerFile(path, endpoint, variant)
+        parts.setdefault(_name(variant), []).append(replace(file, seed=file.seed + seed))
+    trace = MergedTrace(parts)
+    first_s = min(float(chunk.times_s[0]) for chunk in trace.chunks())
+    profiles = {_name(variant): _profile(_name(variant), one) for variant, one in fitted.items()}
+    components = tuple(
+        _setup(name, [one for one in lives if _name(one.variant) == name], setups, fitted, first_s) for name in parts
+    )
+    overheads_s = sorted(one.overhead_s for one in fitted.values())
+    scenario = _scenario(components, lives, setups).altered(overhead_s=overheads_s[len(overheads_s) // 2])
+    sigma = max(one.predict_sigma for one in fitted.values())
+    lost = tuple(
+        f"component {_name(name)}: left out, as it has answered no request" for name in variants if name not in fitted
+    )
+    inputs = SimulationInputs(
+        trace, profiles, spreads or Spreads(sigma), seed, f"{path}#{endpoint}", (*lost, *_notes(components, setups))
+    )
+    return RecordedEndpoint(inputs, scenario)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _name(variant: str) -> str:
+    return component_of(variant) or ""
+
+
+def _sizes(chunk: Chunk) -> Sizes:
+    return np.zeros(len(chunk), np.int64) if chunk.request_bytes is None else chunk.request_bytes
+
+
+def _fitted(path: Path, endpoint: str, variant: str) -> fitting.Fitted | None:
+    """The times of a component's copies; None if it has answered nothing. Raises BadTrace for one with many models."""
+    try:
+        found = fitting.fitted(path, endpoint, variant)
+    except BadTrace:
+        return None
+    if set(found.profiles) - {variant}:
+        raise BadTrace(
+            f"{path}: component {_name(variant)} serves many models, which is not simulated here: simulate"
+            f" it alone, as {path.name}#{endpoint}/{variant}"
+        )
+    return found
+
+
+def _profile(name: str, found: fitting.Fitted) -> ModelProfile:
+    (one,) = found.profiles.values()
+    return replace(one, name=name)
+
+
+def _setup(
+    name: str,
+    lives: Sequence[RecordedLife],
+    setups: Mapping[str, VariantSetup],
+    fitted: Mapping[str, fitting.Fitted],
+    first_s: float,
+) -> ComponentSetup:
+    """The component as it ran. Its copies are those that its callers asked for, also where an update has changed
+    them."""
+    one = next((setups[variant] for variant in setups if variant.startswith(PREFIX) and _name(variant) == name), None)
+    newest = max(lives, key=lambda life: life.started_s, default=None)
+    needs = None if one is None else one.copies
+    if needs is None and newest is not None:
+        needs = CopyNeeds(name, newest.placed_on, int(newest.reserved_mib), None, newest.reserved_cores)
+    if needs is None:
+        raise BadTrace(f"component {name}: the ledger has no copy of it")
+    begins, changes = _copies(lives, first_s)
+    settings = {} if one is None else one.settings
+    idle = {
+        field: BY_FIELD[field].read(settings[BY_FIELD[field].variable])
+        for field in ("idle_s", "keep_alive", "concurrency")
+        if settings.get(BY_FIELD[field].variable)
+    }
+    wake_s = next((found.wake_s for variant, found in fitted.items() if _name(variant) == name), None)
+    return ComponentSetup(
+        name,
+        needs.memory_mib,
+        memory_max_mib=needs.memory_max_mib,
+        cores=needs.cores,
+        accelerators=needs.accelerators,
+        binpack=needs.binpack,
+        copies=begins,
+        wake_s=wake_s,
+        slowed=False,
+        changes=changes,
+        **idle,
+    )
+
+
+def _copies(lives: Sequence[RecordedLife], first_s: float) -> tuple[int, tuple[CopyChange, ...]]:
+    """The copies that were asked for before the first request, and each change after it. A copy that a request started
+    is none of them, unless something else than its keep-alive ended it: then it was asked for while it was awake. One
+    that only moved is none either."""
+    steps: list[tuple[float, int]] = []
+    for one in lives:
+        woken = one.why_started in BY_REQUESTS
+        if woken and one.why_stopped in BY_REQUESTS:
+            continue
+        if one.why_started != MOVED:
+            steps.append(((one.ready_s or one.started_s) if woken else one.started_s, 1))
+        if one.stopped_s is not None and one.why_stopped not in (MOVED, LASTED):
+            steps.append((one.stopped_s, -1))
+    totals: dict[float, int] = {}
+    ordered = sorted(steps)
+    for (at_s, _), total in zip(ordered, accumulate(step for _, step in ordered), strict=True):
+        totals[max(0.0, at_s - first_s)] = max(0, total)
+    begins = totals.pop(0.0, 0)
+    return begins, tuple(CopyChange(at_s, total) for at_s, total in totals.items())
+
+
+def _scenario(
+    components: tuple[ComponentSetup, ...], lives: Sequence[RecordedLife], setups: Mapping[str, VariantSetup]
+) -> ComponentScenario:
+    """The instances as they were. Without their setup, as many as there ever were at once, of the newest's type."""
+    capacity = next((one for one in setups.values() if one.capacity), None)
+    instances = [one for one in lives if not one.placed_on and one.size in CATALOGUE]
+    size = max(instances, key=lambda one: one.started_s).size if instances else ComponentScenario.instance_type
+    if capacity is None:
+        return ComponentScenario(components, size, max(1, _most(instances)))
+    strict = any(one.copies is not None and not one.instances and one.instances_min is None for one in setups.values())
+    return ComponentScenario(
+        components,
+        capacity.instance_type or size,
+        max(1, capacity.instances),
+        capacity.instances_min,
+        None if capacity.instances_min is None else max(1, capacity.instances_max or capacity.instances),
+        capacity.scale_in,
+        capacity.pools,
+        strict=strict,
+    )
+
+
+def _most(lives: Iterable[RecordedLife]) -> int:
+    steps = [(one.started_s, 1) for one in lives]
+    steps += [(one.stopped_s, -1) for one in lives if one.stopped_s is not None]
+    return max(accumulate(step for _, step in sorted(steps)), default=0)
+
+
+def _notes(components: Sequence[ComponentSetup], setups: Mapping[str, VariantSetup]) -> Iterator[str]:
+    if not any(one.capacity for one in setups.values()):
+        yield "the instances: as many as there were at once, since an earlier version wrote the ledger"
+    changed = sum(bool(one.changes) for one in components)
+    if changed:
+        yield f"the copies of {counted(changed, 'component')}: as they were asked for, at the recorded times"

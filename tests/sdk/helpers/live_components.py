@@ -1,0 +1,207 @@
+"""Inference components as the live endpoint runs them, on virtual time: the real router, pools, sizer and placement.
+
+Only the edges are fake: a host whose copies are objects, each with one model that predicts in its profile's time.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from tests.endpoint.helpers.passages import passage
+from tests.sdk.helpers.live_on_virtual_time import (
+    ENDPOINT,
+    PATIENT_S,
+    Answered,
+    Door,
+    Factories,
+    FakeRunner,
+    Instance,
+    Profiles,
+    VirtualThreads,
+)
+from tests.sdk.helpers.virtual_loop import VirtualLoop, run
+from tests.sdk.helpers.written_ledger import WrittenLedger
+from torpor.simulator.engine.simulated_variant import Machine
+from torpor.workloads import TraceRequest
+from torpor_container.core.turns import Sharing, Turns
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.server_timing import Timing
+from torpor_container.modes.kept_mode import KeptMode
+from torpor_container.running.predicting import AnyRequest, Predictors
+from torpor_endpoint.core.components.component_variants import component_of
+from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
+from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment
+from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.fleet.timing import InstanceTiming
+from torpor_endpoint.host import Launched, LaunchSpec, Phase
+from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.errors import RuntimeFault
+from torpor_endpoint.runtime.holding import HoldLimits
+from torpor_endpoint.runtime.passage import CallLimits
+from torpor_endpoint.runtime.sending import RequestSender
+
+COMPONENT_HEADER = b"x-amzn-sagemaker-inference-component"
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """At this time, the component wants so many copies."""
+
+    at_s: float
+    name: str
+    copies: int
+
+
+def copies_of(name: str, copies: int, memory_mib: int, *, strict: bool = False, idle_s: float = 30.0) -> Variant:
+    """The variant of a component's copies; without any, one that a request wakes."""
+    asleep = not copies and not strict
+    return Variant(
+        f"component.{name}",
+        "m",
+        (Container("torpor", environment={"TORPOR_IDLE_SECONDS": f"{idle_s:g}"}),),
+        instance_type="ml.m5.large",
+        instance_count=copies,
+        instances_min=0 if asleep else None,
+        instances_max=1 if asleep else None,
+        copies=CopyNeeds(name, "AllTraffic", memory_mib),
+    )
+
+
+class CopyHost(Factories):
+    """A host of copies."""
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        await asyncio.sleep(self.machine.wake_s)
+        self.launches += 1
+        launched = Launched(spec.slot, f"i-{self.launches}", f"socket-{self.launches}", Phase.RUNNING)
+        copy = Copy(self, launched)
+        self.running[spec.slot] = cast(Instance, copy)
+        copy.start()
+        return launched
+
+
+class Copy:
+    """A copy, and a server at its socket."""
+
+    def __init__(self, host: CopyHost, launched: Launched) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        threads = host.machine.threads
+        turns = Turns[AnyRequest](Sharing(threads, threads))
+        self._predictors = Predictors(VirtualThreads(threads, "predict"), turns, loop.time)
+        name = component_of(launched.slot.variant)
+        assert name is not None
+        self._runner = FakeRunner(host.profiles[name], self._predictors)
+        self._servers = loop.servers
+        self.launched = launched
+
+    def start(self) -> None:
+        self._servers[str(self.launched.address)] = partial(Door, cast(KeptMode, self))
+
+    async def invoke(self, target: str, invocation: Invocation, timing: Timing) -> Reply:
+        return await self._runner.invoke(invocation, PATIENT_S, timing)
+
+    async def close(self) -> None:
+        del self._servers[str(self.launched.address)]
+        self._predictors.close()
+
+
+@dataclass(frozen=True)
+class LivedComponents:
+    """Answers in the order of the requests, and the launches of copies."""
+
+    answers: list[Answered]
+    launches: int
+
+
+def lived_components(
+    capacity: Variant,
+    copies: Sequence[Variant],
+    profiles: Profiles,
+    calls: Sequence[TraceRequest],
+    ledger: WrittenLedger,
+    folder: Path,
+    *,
+    changes: Sequence[Rescaled] = (),
+    strict: bool = False,
+) -> LivedComponents:
+    """Plays all calls and changes, and then ends the endpoint."""
+    host = CopyHost(Machine(0, 0, threads=2, wake_s=0.5), profiles, folder, lambda slot, decision: None)
+    return run(_lived(capacity, copies, host, calls, ledger, changes, strict))
+
+
+async def _lived(
+    capacity: Variant,
+    copies: Sequence[Variant],
+    host: CopyHost,
+    calls: Sequence[TraceRequest],
+    ledger: WrittenLedger,
+    changes: Sequence[Rescaled],
+    strict: bool,
+) -> LivedComponents:
+    loop, roster = asyncio.get_running_loop(), FleetRoster()
+    factory = InstanceFactory(
+        host,
+        lambda variant, slot: LaunchSpec(slot),
+        loop.time,
+        ledger.lived,
+        ledger.set_up,
+        timing=InstanceTiming(grace_s=PATIENT_S),
+    )
+    live = FleetEndpoint(ENDPOINT, "arn")
+    roster.serve(live)
+    variants, components = Deployment(live, factory), ComponentDeployment(live, factory, strict=False)
+    await variants.become((capacity,))
+    for one in copies:
+        await components.become(one)
+    router = Router(roster, lambda: 0.0, strict=strict)
+    sender = RequestSender(loop.time, strict=strict, held=HoldLimits(requests=len(calls)))
+    patient = CallLimits(hold_s=PATIENT_S)
+
+    async def answered(name: str) -> Answered:
+        arrived_s, call = loop.time(), passage(ENDPOINT, (COMPONENT_HEADER, name.encode()), limits=patient)
+        call.at_s = call.began_s = arrived_s
+        router.route(call)
+        try:
+            router.admit(call)
+        except RuntimeFault as refused:
+            ledger.ended(call, refused)
+            return Answered(name, arrived_s, arrived_s, True)
+        served = await sender.send(call)
+        ledger.ended(call, served)
+        return Answered(name, arrived_s, loop.time(), served.answer.status != 200)
+
+    async def looked() -> None:
+        while True:
+            components.look(loop.time())
+            await asyncio.sleep(1.0)
+
+    by_name = {component_of(one.name): one for one in copies}
+
+    async def changed(one: Rescaled) -> None:
+        was = by_name[one.name]
+        assert was.copies is not None
+        await components.become(copies_of(one.name, one.copies, was.copies.memory_mib, strict=strict))
+
+    beside = [asyncio.create_task(Sizer(roster, loop.time).run()), asyncio.create_task(looked())]
+    tasks = []
+    for at_s, what in sorted(
+        [*((one.time_s, one.model) for one in calls), *((one.at_s, one) for one in changes)], key=_when
+    ):
+        await asyncio.sleep(at_s - loop.time())
+        tasks.append(asyncio.create_task(answered(what) if isinstance(what, str) else changed(what)))
+    ended = await asyncio.gather(*tasks)
+    for one in beside:
+        one.cancel()
+    await variants.close("the story ends")
+    return LivedComponents([one for one in ended if one is not None], host.launches)
+
+
+def _when(one: tuple[float, object]) -> float:
+    return one[0]

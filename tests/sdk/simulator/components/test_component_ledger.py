@@ -1,0 +1,86 @@
+"""A ledger of inference components, played again: the same counts of hits, wakes and starts, from the ledger alone."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.sdk.helpers.live_components import Rescaled, copies_of, lived_components
+from tests.sdk.helpers.live_on_virtual_time import ENDPOINT
+from tests.sdk.helpers.written_ledger import WrittenLedger
+from torpor.simulator.components.component_ledger import has_components, recorded_endpoint
+from torpor.simulator.components.components_run import run_components
+from torpor.workloads import TraceRequest
+from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy, Variant
+
+NAMES = ("a", "b", "c")
+PROFILES = {name: ModelProfile(name, 0, 0, predict_s=0.05 + number / 100) for number, name in enumerate(NAMES)}
+FIXED = Variant("AllTraffic", "", (), instance_type="ml.m5.large", instance_count=2)
+MANAGED = Variant(
+    "AllTraffic",
+    "",
+    (),
+    instance_type="ml.m5.large",
+    instance_count=1,
+    instances_min=0,
+    instances_max=2,
+    scale_in=ScaleIn(ScaleInStrategy.IDLE_RELEASE),
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    requests: int
+    hits: int
+    failed: int
+    launches: int
+
+
+def bursts(seed: int) -> Iterator[TraceRequest]:
+    """Some calls within seconds, and then quiet for longer than a copy that was woken stays."""
+    rng, now_s = random.Random(seed), 2.25
+    for _ in range(12):
+        for _ in range(rng.randrange(3, 12)):
+            yield TraceRequest(now_s, rng.choice(NAMES))
+            now_s += rng.uniform(0.3, 3.0)
+        now_s += rng.uniform(40.0, 90.0)
+
+
+def both(folder: Path, capacity: Variant, copies: list[Variant], seed: int, **story: object) -> tuple[Counts, Counts]:
+    """What happened, and what the simulator makes of the ledger."""
+    ledger = WrittenLedger(folder)
+    lived = lived_components(capacity, copies, PROFILES, list(bursts(seed)), ledger, folder, **story)  # type: ignore[arg-type]
+    ledger.written.flush()
+    cold = sum(ledger.written.reading.cold_counts().values())
+    ledger.written.ledger.close()
+    failed = sum(one.failed for one in lived.answers)
+    live = Counts(len(lived.answers), len(lived.answers) - cold - failed, failed, lived.launches)
+    path = folder / "ledger.sqlite"
+    assert has_components(path, None) == ENDPOINT
+    found = recorded_endpoint(path, ENDPOINT, so_far=False)
+    again = run_components(found.inputs, found.scenario)
+    return live, Counts(again.requests, again.warm, again.failed, len(again.copy_lives))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_copies_that_sleep_are_played_again_with_the_same_counts(tmp_path: Path, seed: int) -> None:
+    live, again = both(tmp_path, MANAGED, [copies_of(name, 0, 2048) for name in NAMES], seed)
+    assert again == live
+    assert live.launches > 12
+
+
+def test_copies_that_stay_are_played_again_with_the_same_counts(tmp_path: Path) -> None:
+    live, again = both(tmp_path, FIXED, [copies_of(name, number, 2048) for number, name in enumerate(NAMES, 1)], 5)
+    assert again == live
+    assert live == Counts(live.requests, live.requests, 0, 6)
+
+
+def test_copies_that_a_caller_changes_come_and_go_at_the_recorded_times(tmp_path: Path) -> None:
+    copies = [copies_of(name, 1, 2048) for name in NAMES]
+    changes = [Rescaled(100.5, "a", 0), Rescaled(310.25, "a", 1), Rescaled(400.5, "b", 2)]
+    live, again = both(tmp_path, MANAGED, copies, 7, changes=changes)
+    assert again == live
+    assert live.launches > 5  # requests woke component a meanwhile
