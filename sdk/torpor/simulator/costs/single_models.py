@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 
+from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.costs.costing import endpoint_per_model, serverless
 from torpor.simulator.costs.ways_to_serve import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
 from torpor.simulator.engine.call_records import FOUND, SimulatedCall, call_batches
@@ -47,6 +48,7 @@ class Apart:
     latencies: Latencies
     later: bool = False  # whether its answers come from a queue or from a job
     scenario: Scenario | None = None  # of a multi-model endpoint
+    components: ComponentScenario | None = None  # of inference components
 
     @property
     def p99_s(self) -> float:

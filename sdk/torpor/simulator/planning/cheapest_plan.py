@@ -9,6 +9,7 @@ from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverl
 from torpor.simulator.costs.ways_to_serve import Cost, Way
 from torpor.simulator.nightly import nightly
 from torpor.simulator.pipeline_containers import passing_s
+from torpor.simulator.planning.component_plan import component_ways
 from torpor.simulator.planning.own_serverless import own_serverless
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.plan_space import Goal, PlanSpace
@@ -183,6 +184,7 @@ def _apart(search: Search) -> dict[str, Apart]:
     if reason := search.too_large():
         each = replace(each, cost=replace(each.cost, usd=None, assumes=reason))
     apart = {f"an endpoint per model, each 1 x {size}": each}
+    apart |= component_ways(search)
     sleeps = bool(search.space.idle_s) and not search.space.aws_strict
     own = own_serverless(search) if sleeps else {}
     if like.containers:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from torpor.pages.data_frames import pandas
 from torpor.plots import CostPoint, dollars_against_p99
+from torpor.simulator.components.component_scenario import ComponentScenario
+from torpor.simulator.components.deploying_calls import deploying_calls
 from torpor.simulator.costs.savings import with_savings
 from torpor.simulator.costs.single_models import WAKE_S, Apart
 from torpor.simulator.costs.ways_to_serve import MONTH_H
@@ -40,6 +42,8 @@ NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is
 
 NOT_SERVERLESS_ON_AWS = "AWS rejects ServerlessConfig for a multi-model endpoint: this is for a Torpor endpoint"
 STRICTLY_LEFT_OUT = "multi-model endpoints that sleep, are serverless or asynchronous: AWS has none (--aws-strict)"
+
+NO_PIPELINES = "serverless inference: AWS's has no pipelines; and inference components: theirs are not simulated"
 
 NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a Torpor endpoint"
 
@@ -141,7 +145,7 @@ class PlanResult:
     @property
     def left_out(self) -> Sequence[str]:
         """The options that were not priced, and why, in words."""
-        piped = ["serverless inference: AWS's has no pipelines"] if self.inputs.scenario.containers else []
+        piped = [NO_PIPELINES] if self.inputs.scenario.containers else []
         strict = [STRICTLY_LEFT_OUT] if self.aws_strict else []
         return [*left_out(self.prices, self.types_named), *piped, *strict]
 
@@ -197,6 +201,10 @@ class PlanResult:
         if self.best is None:
             raise LookupError(f"no plan in this space meets {self.goal}")
         return self.best.scenario
+
+    def components_call(self, components: ComponentScenario) -> str:
+        """Components as calls of boto3."""
+        return deploying_calls(components)
 
     def call(self, scenario: Scenario | None = None) -> str:
         """The plan, or another scenario, as a call of boto3's `create_endpoint_config`. Raises LookupError if there is

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, floor
+from typing import Protocol
 
 from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.engine.latency_histogram import BINS_PER_E
@@ -34,6 +35,15 @@ SPACE: Mapping[str, Kind] = {
 }
 
 
+class Judged(Protocol):
+    """A result that a goal is held against."""
+
+    @property
+    def requests(self) -> int: ...
+
+    def slo_misses(self, slo_s: float) -> float: ...
+
+
 @dataclass(frozen=True)
 class Goal:
     """The share `quantile` of the requests is answered within `slo_s` seconds. Raises BadScenario."""
@@ -44,14 +54,14 @@ class Goal:
     def __post_init__(self) -> None:
         check(BadScenario, {"slo_s": SLO, "quantile": SHARE}, self.__dict__)
 
-    def met(self, result: SimulationResult) -> bool:
+    def met(self, result: Judged) -> bool:
         return self.late(result) <= self.late_max(result.requests)
 
     def worst(self, results: Sequence[SimulationResult]) -> SimulationResult:
         """Of the same scenario with several seeds: that with most late requests; of equal ones, the slowest."""
         return max(results, key=lambda result: (result.slo_misses(self.slo_s), result.p99_s))
 
-    def late(self, result: SimulationResult) -> int:
+    def late(self, result: Judged) -> int:
         return round(result.slo_misses(self.slo_s) * result.requests)
 
     @property

@@ -75,7 +75,6 @@ def cheapest(ways: Iterable[Priced]) -> Priced | None:
 def left_out(prices: Prices, named: bool) -> Sequence[str]:
     """What was not priced, and why, in words. `named`: whether the caller named the instance types."""
     notes = [
-        "an inference component per model: it is not simulated",
         "savings plans, reserved and spot instances, provisioned concurrency: they are not searched",
         f"other regions: these are the prices of {prices.source} (another list: `torpor prices`, --prices, --region)",
     ]

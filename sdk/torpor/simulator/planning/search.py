@@ -14,9 +14,9 @@ from math import inf
 
 from torpor.simulator.costs.single_models import alone
 from torpor.simulator.costs.ways_to_serve import MONTH_H
-from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.pipeline_containers import passing_s
+from torpor.simulator.planning.late_requests import Hopeless, LateCount
 from torpor.simulator.planning.plan_space import Goal, PlanSpace, usd_of_hour
 from torpor.simulator.planning.trace_bounds import TraceBounds
 from torpor.simulator.scenario import Scenario
@@ -216,14 +216,14 @@ class Search:
             return PlanCandidate(scenario, f"over {late_max:,} requests are late; it was stopped early", (), peak_late)
         return PlanCandidate(scenario, _why_not([result], self.goal), [result], peak_late)
 
-    def _late_count(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_LateCount":
-        return _LateCount(self.goal.late_s - scenario.overhead_s, late_max, since_s)
+    def _late_count(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> LateCount:
+        return LateCount(self.goal.late_s - scenario.overhead_s, late_max, since_s)
 
-    def _run(self, inputs: SimulationInputs, scenario: Scenario, late: "_LateCount") -> SimulationResult | None:
+    def _run(self, inputs: SimulationInputs, scenario: Scenario, late: LateCount) -> SimulationResult | None:
         """The result; None if it was stopped early."""
         try:
             return run(inputs, scenario, listener=late)
-        except _Hopeless:
+        except Hopeless:
             return None
 
     def _why_impossible(self, scenario: Scenario) -> str:
@@ -289,24 +289,3 @@ def _why_not(results: Sequence[SimulationResult], goal: Goal) -> str:
         return ""
     seed = f", with seed {worst.seed}" if len(results) > 1 else ""
     return f"{worst.slo_misses(goal.slo_s):.2%} of the requests are late{seed}"
-
-
-class _Hopeless(Exception):
-    """Raised in a simulation that cannot meet the goal any more."""
-
-
-@dataclass(eq=False)
-class _LateCount:
-    """Counts late requests, and stops the simulation when there are too many."""
-
-    late_s: float
-    late_max: int
-    since_s: float = 0.0  # earlier requests do not count
-    late: int = 0
-
-    def __call__(self, calls: Sequence[SimulatedCall]) -> None:
-        late_s, since_s = self.late_s, self.since_s
-        late = (call.arrived_s for call in calls if call.failed or call.done_s - call.arrived_s > late_s)
-        self.late += sum(arrived_s >= since_s for arrived_s in late)
-        if self.late > self.late_max:
-            raise _Hopeless
