@@ -64,7 +64,7 @@ class ComponentsResult:
     cold: int  # answered, after they waited for a copy
     wakes: int
     moves: int  # of copies, to other instances
-    instance_s: Mapping[str, float]  # of all instances together, by their type
+    instance_s_by_type: Mapping[str, float]  # of all instances of each type together
     instances_most: int
     warm_latencies: Latencies
     cold_latencies: Latencies
@@ -76,9 +76,23 @@ class ComponentsResult:
     copy_lives: Sequence[InstanceLife] = field(default=(), repr=False)
 
     @property
+    def shadow(self) -> None:
+        """A component has no shadow variant."""
+
+    @property
+    def throttled(self) -> int:
+        """No component has a MaxConcurrency."""
+        return 0
+
+    @property
     def latencies(self) -> Latencies:
         """Of all requests that were answered."""
         return self.warm_latencies + self.cold_latencies
+
+    @property
+    def instance_s(self) -> float:
+        """Of all instances together, from their start to their end."""
+        return sum(self.instance_s_by_type.values())
 
     @property
     def warm(self) -> int:
@@ -109,7 +123,9 @@ class ComponentsResult:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
-        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S), self.moved_bytes)
+        return self.scenario.cost(
+            self.instance_s_by_type, CostTerms(prices, self.duration_s / HOUR_S), self.moved_bytes
+        )
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic. None if the price is not known."""
@@ -139,7 +155,7 @@ class ComponentsResult:
             "p50_s": self.p50_s,
             "p99_s": self.p99_s,
             "failed": self.failed,
-            "instance_hours": sum(self.instance_s.values()) / HOUR_S,
+            "instance_hours": self.instance_s / HOUR_S,
             "usd": self.cost(prices).usd,
             "usd_per_month": self.usd_per_month(prices),
             "seed": self.seed,

@@ -42,7 +42,7 @@ def test_an_always_on_copy_answers_warm_and_costs_its_instance() -> None:
     result = played(ComponentScenario((A,)), every(1.0, 3600.0))
     assert (result.requests, result.warm, result.loads, result.failed) == (3600, 3600, 0, 0)
     assert result.latencies.mean_s == pytest.approx(0.1, rel=0.05)
-    assert result.instance_s == {"ml.m5.large": pytest.approx(result.duration_s)}
+    assert result.instance_s_by_type == {"ml.m5.large": pytest.approx(result.duration_s)}
     assert result.cost().way is Way.COMPONENTS
     assert result.scenario.on_aws
 
@@ -91,11 +91,11 @@ def test_with_pools_instances_are_of_the_first_type_that_there_is() -> None:
         InstanceTypePool("ml.m5.xlarge", 3),
     )
     scenario = replace(MANAGED, pools=pools)
-    assert list(played(scenario, [(0.0, "a")]).instance_s) == ["ml.c5.large"]
-    assert list(played(replace(scenario, lacking=("ml.c5.large",)), [(0.0, "a")]).instance_s) == ["ml.m5.large"]
+    assert list(played(scenario, [(0.0, "a")]).instance_s_by_type) == ["ml.c5.large"]
+    assert list(played(replace(scenario, lacking=("ml.c5.large",)), [(0.0, "a")]).instance_s_by_type) == ["ml.m5.large"]
     large = replace(scenario, components=(replace(ASLEEP, memory_mib=9000),))
     found = played(large, [(0.0, "a")])  # it fits on the last type alone; what it begins with is of the first
-    assert (list(found.instance_s), found.failed) == (["ml.c5.large", "ml.m5.xlarge"], 0)
+    assert (list(found.instance_s_by_type), found.failed) == (["ml.c5.large", "ml.m5.xlarge"], 0)
 
 
 def test_copies_move_to_fewer_instances_and_their_requests_are_answered() -> None:

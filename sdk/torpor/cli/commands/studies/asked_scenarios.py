@@ -30,6 +30,11 @@ class ScenarioLists:
     max_concurrency: int | None = None
     provisioned_concurrency: int = 0
 
+    @property
+    def given(self) -> dict[str, object]:
+        """The options that were given, by name."""
+        return {f"--{name.replace('_', '-')}": value for name, value in self.__dict__.items() if value}
+
     def check(self) -> None:
         """Raises UsageRefused for a value that no scenario can have. It needs no trace."""
         from torpor.simulator.serverless_terms import SIZES_MIB

@@ -52,6 +52,10 @@ SHADOW = (
     "A shadow variant beside it, as weight=0.5,instance_type=ml.c5.large,profiles=new.csv: its weight, beside the"
     " other's 1; fields of torpor.Scenario; a file with the sizes and times of its models; and containers=FILE."
 )
+COMPONENTS = (
+    "Inference components beside it, one for each model, as copies=1,cores=0.5,instance_type=ml.m5.xlarge; file=FILE"
+    " has a row for each. Of a ledger of components: what to change of them."
+)
 PRICES = "A price list of AWS, of another region or day; else the list that `torpor prices` shows."
 TYPES = "Choose from these types, as ml.m5.large,ml.r5.large; else from all with a price and no GPU."
 
@@ -80,6 +84,7 @@ MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
 OwnMib = Annotated[float | None, typer.Option(help=OWN)]
 Containers = Annotated[Path | None, typer.Option(help=CONTAINERS, metavar="FILE")]
 Shadow = Annotated[str | None, typer.Option(help=SHADOW)]
+Components = Annotated[str | None, typer.Option(help=COMPONENTS)]
 SloMs = Annotated[float | None, typer.Option(help="Show the share of requests that take longer.")]
 Async = Annotated[bool, typer.Option("--async", help="Let requests wait in the queue of an asynchronous endpoint.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the counters of each simulation against its log.")]

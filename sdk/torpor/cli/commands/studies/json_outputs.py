@@ -21,6 +21,7 @@ from torpor.cli.json_records import (
 if TYPE_CHECKING:
     from torpor.confirming.plan_confirmation import Confirmation
     from torpor.replay.replay_result import Replayed
+    from torpor.simulator.components.components_result import ComponentsResult
     from torpor.simulator.planning.plan_result import PlanResult
     from torpor.simulator.planning.priced_options import Priced
     from torpor.simulator.simulation_result import SimulationResult
@@ -28,12 +29,15 @@ if TYPE_CHECKING:
 
 
 def simulate_output(
-    results: Sequence["SimulationResult"], notes: Sequence[str], prices: "Prices", slo_s: float | None
+    results: "Sequence[SimulationResult | ComponentsResult]",
+    notes: Sequence[str],
+    prices: "Prices",
+    slo_s: float | None,
 ) -> SimulateOutput:
     return SimulateOutput(results[0].trace, tuple(_scenario(one, prices, slo_s) for one in results), tuple(notes))
 
 
-def _scenario(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
+def _scenario(one: "SimulationResult | ComponentsResult", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
     late = None if slo_s is None else one.slo_misses(slo_s)
     shadow = None if one.shadow is None else ScenarioFigures(**one.shadow.result.summary(prices))
     return SimulatedScenario(

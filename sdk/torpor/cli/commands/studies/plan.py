@@ -149,7 +149,10 @@ def show(found: "PlanResult") -> None:
     printer.print()
     if found.cheapest is not None and not found.cheapest.candidate:
         printer.print(f"{elsewhere(found, found.cheapest)}\n")
-        if (scenario := found.apart[found.cheapest.name].scenario) is not None:
+        elsewhere_served = found.apart[found.cheapest.name]
+        if elsewhere_served.components is not None:
+            printer.print(f"{found.components_call(elsewhere_served.components)}\n", soft_wrap=True)
+        if (scenario := elsewhere_served.scenario) is not None:
             printer.print(f"{found.call(scenario)}\n", soft_wrap=True)
             if found.best is not None:
                 printer.print("The cheapest multi-model endpoint with instances of its own:")

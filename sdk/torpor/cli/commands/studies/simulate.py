@@ -1,34 +1,35 @@
 """`torpor simulate`: simulates scenarios over a trace, and shows them side by side. It needs no endpoint."""
 
-import csv
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torpor.cli.bill_table import bill_table, savings_lines
-from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies import choices, component_results
 from torpor.cli.commands.studies.asked_scenarios import ScenarioLists, sold_by_aws
 from torpor.cli.commands.studies.json_outputs import simulate_output
+from torpor.cli.commands.studies.result_files import Log, draw, drawable, write
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.console import AsJson, console, fitted, print_json
-from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.progress_bar import bar
-from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.prices.dollars import dollars
 from torpor.time_units import DAY_S, HOUR_S, MINUTE_S
 from torpor_endpoint.core.pages import plain_figures
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torpor.simulator.components.components_result import ComponentsResult
     from torpor.simulator.scenario import Scenario
     from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_inputs import SimulationInputs
     from torpor.simulator.simulation_result import SimulationResult
-    from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
 
-LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
+    Result = SimulationResult | ComponentsResult
+
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
 """Columns that a narrow terminal omits, in this order. `--out` has them all."""
 BILLS = 2
@@ -53,6 +54,7 @@ def simulate(
     containers: choices.Containers = None,
     queued: choices.Async = False,
     shadow: choices.Shadow = None,
+    components: choices.Components = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
@@ -73,6 +75,12 @@ def simulate(
     )
     asked.check()
     priced = choices.prices_from(prices, region)
+    if (found := component_results.recorded(trace, seed)) is not None:
+        others = {"--profiles": profiles, "--async": queued, "--shadow": shadow, "--containers": containers}
+        component_results.refuse_others(trace, {**others, **asked.given, "--decisions": decisions, "--check": check})
+        again = component_results.replayed(found, components)
+        told(found.inputs, [], again, priced, slo_s, as_json=as_json, out=out, plot=plot)
+        return
     fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib), **choices.async_change(queued)}
     inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
     scenarios = asked.around(inputs.scenario)
@@ -82,14 +90,32 @@ def simulate(
     if plot is not None:
         drawable(scenarios, priced)
     results = simulated_in_turn(inputs, scenarios, decisions, check, beside)
+    also = component_results.asked(inputs, components)
+    told(inputs, results, also, priced, slo_s, as_json=as_json, out=out, plot=plot, check=check)
+
+
+def told(
+    inputs: "SimulationInputs",
+    results: list["SimulationResult"],
+    components: list["ComponentsResult"],
+    prices: "Prices",
+    slo_s: float | None,
+    *,
+    as_json: bool,
+    out: Path | None,
+    plot: Path | None,
+    check: bool = False,
+) -> None:
+    """Print the results, and write their files."""
     if as_json:
-        print_json(simulate_output(results, notes(inputs, results, priced), priced, slo_s))
+        lines = notes(inputs, results, components, prices)
+        print_json(simulate_output([*results, *components], lines, prices, slo_s))
     else:
-        show(inputs, results, priced, slo_s, check)
+        show(inputs, results, components, prices, slo_s, check)
     if out is not None:
-        write(results, priced, out)
+        write([*results, *components], prices, out)
     if plot is not None:
-        draw(results, priced, slo_s, plot)
+        draw([*results, *components], prices, slo_s, plot)
 
 
 def simulated_in_turn(
@@ -112,19 +138,6 @@ def simulated_in_turn(
     return results
 
 
-def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
-    """Check before a long simulation that the plot will have a point. Raises UsageRefused."""
-    from torpor.simulator.costs.ways_to_serve import CostTerms
-    from torpor_container.core.eviction import OFFLINE
-
-    deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
-    if not deployable:
-        raise UsageRefused("--plot shows scenarios that can be deployed: add a --policy that does not know the trace")
-    if not any(one.cost(HOUR_S, CostTerms(prices)).usd is not None for one in deployable):
-        types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
-        raise UsageRefused(f"--plot: no price is known for {types}: give a price list that has it with --prices")
-
-
 def simulated(
     inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool, shadow: "ShadowVariant | None" = None
 ) -> "SimulationResult":
@@ -138,40 +151,55 @@ def simulated(
 
 
 def show(
-    inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices", slo_s: float | None, checked: bool
+    inputs: "SimulationInputs",
+    results: list["SimulationResult"],
+    components: list["ComponentsResult"],
+    prices: "Prices",
+    slo_s: float | None,
+    checked: bool,
 ) -> None:
     """Print a row for each scenario, in the order of the options, the bills, and the assumptions."""
-    from torpor.simulator.costs.savings import with_savings
-
-    printer, first = console(), results[0]
-    lasted = span(min(one.duration_s for one in results))
+    printer = console()
+    every: list[Result] = [*results, *components]
+    first = every[0]
+    lasted = span(min(one.duration_s for one in every))
     printer.print(f"{first.trace} · {plain_figures.counted(first.requests, 'request')} in {lasted}", style="bold")
     shadows = [one.shadow.result for one in results if one.shadow is not None]
-    rare = {"failed": any(one.failed for one in [*results, *shadows])}
-    rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*results, *shadows]))
-    rare[""] = not all(one.scenario.on_aws for one in [*results, *shadows])
-    rows = [
-        {name: cell for name, cell in row.items() if rare.get(name, True)}
-        for one in results
-        for row in both(one, prices, slo_s)
-    ]
+    rare = {"failed": any(one.failed for one in [*every, *shadows])}
+    rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*every, *shadows]))
+    rare[""] = not all(one.scenario.on_aws for one in [*every, *shadows])
+    found = [row for one in results for row in both(one, prices, slo_s)]
+    found += [cells(one, prices, slo_s) for one in components]
+    rows = [{name: cell for name, cell in row.items() if rare.get(name, True)} for row in found]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
     if passed := [row for one in results for row in by_container(one)]:
         printer.print("the containers of the pipelines", style="bold")
         printer.print(fitted(passed, (), printer.width))
         printer.print()
-    for one in billed(results, prices):
-        billed_usd = one.bill_per_month(prices)
-        printer.print(bill_table(f"{one.scenario.name} · the bill", billed_usd.lines, "a month"))
-        for line in savings_lines(with_savings(one.scenario, billed_usd, prices)):
-            printer.print(line)
+    for components_result in components:
+        printer.print(components_result.scenario.name, style="bold")
+        printer.print(fitted(component_results.component_rows(components_result, prices), (), printer.width))
         printer.print()
-    for line in (*notes(inputs, results, prices), *([CHECKED] if checked else [])):
+    for one in billed(every, prices):
+        show_bill(printer, one, prices)
+    for line in (*notes(inputs, results, components, prices), *([CHECKED] if checked else [])):
         printer.print(line, style="dim")
 
 
-def billed(results: Sequence["SimulationResult"], prices: "Prices") -> Sequence["SimulationResult"]:
+def show_bill(printer: "Console", one: "SimulationResult | ComponentsResult", prices: "Prices") -> None:
+    from torpor.simulator.costs.savings import with_savings
+    from torpor.simulator.scenario import Scenario
+
+    billed_usd = one.bill_per_month(prices)
+    printer.print(bill_table(f"{one.scenario.name} · the bill", billed_usd.lines, "a month"))
+    if isinstance(one.scenario, Scenario):
+        for line in savings_lines(with_savings(one.scenario, billed_usd, prices)):
+            printer.print(line)
+    printer.print()
+
+
+def billed(results: Sequence["Result"], prices: "Prices") -> Sequence["Result"]:
     """The results whose bills are shown: of many scenarios only the cheapest. `--json` has them all."""
     if len(results) <= BILLS:
         return results
@@ -202,7 +230,7 @@ def both(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> Iter
         yield row | {"scenario": f"  shadow: {row['scenario']}"}
 
 
-def cells(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> dict[str, str]:
+def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
     """The cells of a row, by column. Without an answered request there is no latency."""
     answered = one.requests > one.failed
     late = {} if slo_s is None else {f"> {slo_s * 1000:g} ms": f"{one.slo_misses(slo_s):.2%}"}
@@ -230,11 +258,16 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def asleep(results: list["SimulationResult"]) -> bool:
+def asleep(results: Sequence["Result"]) -> bool:
     return any(one.scenario.sleeps for one in results)
 
 
-def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices") -> list[str]:
+def notes(
+    inputs: "SimulationInputs",
+    results: list["SimulationResult"],
+    components: Sequence["ComponentsResult"],
+    prices: "Prices",
+) -> list[str]:
     """The assumptions behind the figures, a line for each."""
     from torpor.simulator.costs.ways_to_serve import MONTH_H
     from torpor.simulator.planning.priced_options import at_full_speed
@@ -242,8 +275,18 @@ def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices:
     lines = [
         f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
         *(f"assumed: {one}" for one in inputs.notes),
-        room(inputs, results),
+        *([room(inputs, results)] if results else []),
     ]
+    lines += [f"assumed: {one}" for one in at_full_speed(kind for one in components for kind in one.scenario.types)]
+    lines += [*component_results.component_notes(components), *(of_variants(results, prices) if results else [])]
+    return lines
+
+
+def of_variants(results: list["SimulationResult"], prices: "Prices") -> list[str]:
+    """What to know of the multi-model endpoints among them."""
+    from torpor.simulator.planning.priced_options import at_full_speed
+
+    lines = []
     held = [one.scenario for one in results if one.scenario.serverless is None]
     lines += [f"assumed: {one}" for one in at_full_speed(one.instance_type for one in held)]
     if any(one.sleeps for one in held):
@@ -294,63 +337,3 @@ def room(inputs: "SimulationInputs", results: list["SimulationResult"]) -> str:
     others = others_bytes(results[0].scenario.containers)
     also = f", and {others / MIB:,.6g} MiB for its other containers" if others else ""
     return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}{also}: models cannot use it"
-
-
-class Log:
-    """The decisions of all scenarios in one CSV file, if there is to be one."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = None if path is None else path.open("w", encoding="utf-8", newline="")
-
-    def __enter__(self) -> "Log":
-        if self._file is not None:
-            csv.writer(self._file, lineterminator="\n").writerow(LOGGED)
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def recorded(self, scenario: str) -> "Callable[[str, Decision], None] | None":
-        """What writes the decisions of a scenario of this name."""
-        if self._file is None:
-            return None
-        row = csv.writer(self._file, lineterminator="\n").writerow
-        return lambda slot, decision: row((scenario, slot, *astuple(decision)))
-
-
-def write(results: list["SimulationResult"], prices: "Prices", path: Path) -> None:
-    rows = [row for one in results for row in summaries(one, prices)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def summaries(one: "SimulationResult", prices: "Prices") -> Iterator[dict[str, object]]:
-    """The row of a scenario, and that of its shadow variant."""
-    yield one.summary(prices)
-    if one.shadow is not None:
-        yield one.shadow.result.summary(prices) | {
-            "scenario": f"shadow of {one.scenario.name}: {one.shadow.result.scenario.name}"
-        }
-
-
-def draw(results: list["SimulationResult"], prices: "Prices", slo_s: float | None, path: Path) -> None:
-    """Write the plot. Raises MissingExtra; TorporError if there is no point to plot."""
-    from torpor.plots import CostPoint, dollars_against_p99
-    from torpor.simulator.costs.ways_to_serve import MONTH_H
-    from torpor_container.core.eviction import OFFLINE
-
-    deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
-    points = [
-        CostPoint(
-            name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws
-        )
-        for name, one in ((one.scenario.name, one) for one in deployable)
-    ]
-    if all(point.usd is None or point.p99_s is None for point in points):
-        raise TorporError("--plot: no scenario with a price answered a request, so there is no p99 to plot")
-    terms = f"prices of {prices.priced_on}; a month of {MONTH_H:.0f} h"
-    note = f"{terms}; seed {results[0].seed}; {results[0].requests:,} requests"
-    dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)

@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 
 from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
-from torpor.cli.commands.studies.simulate import LOGGED, span
+from torpor.cli.commands.studies.result_files import LOGGED
+from torpor.cli.commands.studies.simulate import span
 from torpor.cli.console import fitted
 from torpor.cli.exit_codes import ExitCode
 

@@ -1,0 +1,155 @@
+"""Reads the line of `--components`: inference components, one for each model, for the commands that simulate."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torpor.cli.arguments import existing_file
+from torpor.cli.commands.studies import choices
+from torpor.cli.exit_codes import UsageRefused
+
+if TYPE_CHECKING:
+    from torpor.simulator.components.component_scenario import ComponentScenario
+    from torpor.simulator.simulation_inputs import SimulationInputs
+
+OPTION = "--components"
+FILE, POOLS, SCALE_IN, COOLDOWN = "file", "pools", "scale_in", "cooldown_s"
+WHOLE = ("instances", "instances_min", "instances_max")
+TIMES = ("wake_s", "instance_wake_s", "overhead_s")
+SWITCHES = ("strict",)
+OF_ENDPOINT = ("instance_type", *WHOLE, *TIMES, *SWITCHES, POOLS, SCALE_IN, COOLDOWN)
+MOST = 100
+"""The most instances that are tried, where their number is not given."""
+
+
+def scenario_of(line: str, inputs: "SimulationInputs") -> "ComponentScenario":
+    """The components of a line as `copies=2,cores=0.5,instance_type=ml.m5.xlarge`. Without `file`, each model of the
+    trace has a component as large as the model and its process; without `instances`, there are as many as hold all
+    copies. Raises UsageRefused, BadScenario, BadTrace."""
+    from torpor.simulator.components.component_scenario import ComponentScenario
+    from torpor.simulator.components.components_run import one_for_each
+
+    given = _given(line)
+    around, each = _split(given)
+    like = inputs.scenario
+    if FILE in given:
+        from torpor.simulator.components.component_files import read_components
+
+        file = Path(given[FILE])
+        existing_file(OPTION, file)
+        setups = read_components(file, **each)
+    else:
+        setups = one_for_each(inputs, like.own_bytes, **_with_scaling(each))
+    own = {"instance_type": like.instance_type, "wake_s": like.wake_s, "overhead_s": like.overhead_s}
+    scenario = ComponentScenario(setups, own_bytes=like.own_bytes, **{**own, **around})
+    return scenario if "instances" in around else _as_many_as_hold(scenario)
+
+
+def altered(scenario: "ComponentScenario", line: str) -> "ComponentScenario":
+    """The scenario of a ledger, with what the line changes of the endpoint and of each component. Raises UsageRefused,
+    BadScenario."""
+    given = _given(line)
+    around, each = _split(given)
+    if FILE in given:
+        raise UsageRefused(f"{OPTION} {FILE}=: the components are the ledger's own")
+    changed = _with_scaling(each)
+    if "copies" in changed or "scaling" in changed:
+        changed["changes"] = ()
+    setups = tuple(replace(one, **changed) for one in scenario.components)
+    return scenario.altered(components=setups, **around)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _given(line: str) -> dict[str, str]:
+    given = dict(_pair(part) for part in choices.several(OPTION, line))
+    known = (FILE, *OF_ENDPOINT, *_of_components())
+    if unknown := [name for name in given if name not in known]:
+        raise UsageRefused(f"{OPTION} has no {unknown[0]}: it has {', '.join(known)}")
+    return given
+
+
+def _pair(part: str) -> tuple[str, str]:
+    name, equals, text = (piece.strip() for piece in part.partition("="))
+    if not equals or not text:
+        raise UsageRefused(f"{OPTION}: {part!r} is not NAME=VALUE, as copies=2 or instance_type=ml.m5.xlarge")
+    return name, text
+
+
+def _of_components() -> tuple[str, ...]:
+    from torpor.simulator.components.component_files import COLUMNS
+
+    return tuple(name for name in COLUMNS if name not in ("name", "model", *TIMES))
+
+
+def _split(given: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of the endpoint, and those of each component. Raises UsageRefused, BadScenario."""
+    from torpor.simulator.components.component_files import value_of
+
+    around: dict[str, Any] = {}
+    for name in [name for name in OF_ENDPOINT if name in given and name not in (POOLS, SCALE_IN, COOLDOWN)]:
+        around[name] = _number(name, given[name]) if name in WHOLE + TIMES else given[name]
+        if name in SWITCHES:
+            around[name] = value_of("binpack", given[name])
+    if POOLS in given:
+        around[POOLS] = _pools(given[POOLS])
+    if SCALE_IN in given:
+        around[SCALE_IN] = _scale_in(given)
+    elif COOLDOWN in given:
+        raise UsageRefused(f"{OPTION}: {COOLDOWN} goes with {SCALE_IN}=consolidation")
+    each = {name: value_of(name, given[name]) for name in _of_components() if name in given}
+    return around, each
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return int(text) if name in WHOLE else float(text)
+    except ValueError:
+        raise UsageRefused(f"{OPTION}: {name} is a number, not {text!r}") from None
+
+
+def _pools(text: str) -> tuple[Any, ...]:
+    from torpor_endpoint.core.resource_records import InstanceTypePool
+
+    return tuple(InstanceTypePool(kind.strip(), priority) for priority, kind in enumerate(text.split("/"), 1))
+
+
+def _scale_in(given: dict[str, str]) -> Any:
+    from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
+
+    strategy = given[SCALE_IN].upper()
+    if strategy not in ScaleInStrategy.__members__:
+        names = " or ".join(one.lower() for one in ScaleInStrategy.__members__)
+        raise UsageRefused(f"{OPTION}: {SCALE_IN} is {names}, not {given[SCALE_IN]!r}")
+    made = ScaleIn(ScaleInStrategy(strategy))
+    return made if COOLDOWN not in given else replace(made, cooldown_s=_number(COOLDOWN, given[COOLDOWN]))
+
+
+def _with_scaling(each: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a component, with its scaling as one of them."""
+    from torpor.simulator.components.component_files import SCALING, setup_of
+
+    if not SCALING & each.keys():
+        return dict(each)
+    made = setup_of({"name": "x", **each})
+    own = {one.name for one in fields(made)} & each.keys()
+    return {**{name: getattr(made, name) for name in own}, "scaling": made.scaling}
+
+
+def _as_many_as_hold(scenario: "ComponentScenario") -> "ComponentScenario":
+    """The scenario with the fewest instances that hold all copies; where copies may be none, as many as would hold one
+    of each."""
+    from torpor.simulator.planning.component_plan import copies_fit
+    from torpor.simulator.scenario import BadScenario
+
+    one_each = scenario.altered(
+        components=tuple(replace(one, copies=max(1, one.copies), changes=()) for one in scenario.components),
+        instances_min=None,
+        instances_max=None,
+    )
+    found = next((count for count in range(1, MOST + 1) if copies_fit(one_each.altered(instances=count))), None)
+    if found is None:
+        raise BadScenario(f"instances: {MOST} x {'/'.join(scenario.types)} hold not all copies: take a larger type")
+    if not scenario.managed:
+        return scenario.altered(instances=found)
+    most = found if scenario.instances_max is None else scenario.instances_max
+    return scenario.altered(instances_max=max(most, scenario.least, 1))
