@@ -48,7 +48,7 @@ class Apart:
     latencies: Latencies
     later: bool = False  # whether its answers come from a queue or from a job
     scenario: Scenario | None = None  # of a multi-model endpoint
-    components: ComponentScenario | None = None  # of inference components
+    components: ComponentScenario | None = field(default=None, repr=False)  # of inference components
 
     @property
     def p99_s(self) -> float:

@@ -43,7 +43,10 @@ NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is
 NOT_SERVERLESS_ON_AWS = "AWS rejects ServerlessConfig for a multi-model endpoint: this is for a Torpor endpoint"
 STRICTLY_LEFT_OUT = "multi-model endpoints that sleep, are serverless or asynchronous: AWS has none (--aws-strict)"
 
-NO_PIPELINES = "serverless inference: AWS's has no pipelines; and inference components: theirs are not simulated"
+NO_PIPELINES = (
+    "serverless inference: AWS's has no pipelines",
+    "inference components: those of several containers are not simulated",
+)
 
 NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a Torpor endpoint"
 
@@ -60,7 +63,8 @@ class PlanResult:
     best: PlanCandidate | None
     candidates: Sequence[PlanCandidate] = field(repr=False)  # in the order of trial
     policies: Sequence[SimulationResult] = field(repr=False)  # one scenario, each policy; the last is Belady's, offline
-    apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by the name of the way
+    # The same traffic without a multi-model endpoint, by the name of the way.
+    apart: Mapping[str, Apart] = field(repr=False)
     floor: Latencies  # of predictions alone: every model in memory, and no queue
     first: int = 0  # models whose first request is late, since it waits for the load
     too_large: str = ""  # in words, which model no instance of the space has room for
@@ -145,7 +149,7 @@ class PlanResult:
     @property
     def left_out(self) -> Sequence[str]:
         """The options that were not priced, and why, in words."""
-        piped = [NO_PIPELINES] if self.inputs.scenario.containers else []
+        piped = [*NO_PIPELINES] if self.inputs.scenario.containers else []
         strict = [STRICTLY_LEFT_OUT] if self.aws_strict else []
         return [*left_out(self.prices, self.types_named), *piped, *strict]
 

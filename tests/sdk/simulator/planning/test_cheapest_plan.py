@@ -211,11 +211,12 @@ def test_a_plan_compares_other_ways_and_policies() -> None:
     apart = list(found.apart.values())
     assert list(found.apart) == [
         "an endpoint per model, each 1 x ml.t2.medium",
+        "components: 15 on 1 x ml.t2.medium",
         "serverless, an endpoint per model",
         "asynchronous inference, 0 to 1 x ml.t2.medium",
         "a batch transform job each night, 1 x ml.t2.medium",
     ]
-    assert [one.later for one in apart] == [False, False, True, True]
+    assert [one.later for one in apart] == [False, False, False, True, True]
     assert {one.requests for one in apart} == {found.requests}
     assert (apart[0].cold, apart[0].requests) == (0, found.requests)
     assert found.policies[-1].scenario.policy == "BELADY-SIZE"
