@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     )
     from torpor.hosting.async_call import AsyncCall
     from torpor.hosting.local_endpoint import Local, local
+    from torpor.simulator.components.component_scenario import ComponentScenario
+    from torpor.simulator.components.component_setup import ComponentSetup, CopyScaling
+    from torpor.simulator.components.components_result import ComponentsResult
+    from torpor.simulator.components.components_run import simulate_components
     from torpor.simulator.nightly import Nightly, nightly
     from torpor.simulator.planning.cheapest_plan import plan
     from torpor.simulator.planning.plan_result import PlanResult
@@ -47,7 +51,11 @@ __all__ = [
     "BadScenario",
     "BadTrace",
     "Caller",
+    "ComponentScenario",
+    "ComponentSetup",
+    "ComponentsResult",
     "Confirmation",
+    "CopyScaling",
     "EndpointFailed",
     "EndpointRefused",
     "EndpointUnreachable",
@@ -74,6 +82,7 @@ __all__ = [
     "nightly",
     "plan",
     "simulate",
+    "simulate_components",
 ]
 
 _SIMULATOR_EXTRA = "simulator"
@@ -88,6 +97,11 @@ _HOMES = {
     "local": "torpor.hosting.local_endpoint",
     "Local": "torpor.hosting.local_endpoint",
     "simulate": "torpor.simulator.simulation_run",
+    "simulate_components": "torpor.simulator.components.components_run",
+    "ComponentScenario": "torpor.simulator.components.component_scenario",
+    "ComponentSetup": "torpor.simulator.components.component_setup",
+    "ComponentsResult": "torpor.simulator.components.components_result",
+    "CopyScaling": "torpor.simulator.components.component_setup",
     "plan": "torpor.simulator.planning.cheapest_plan",
     "confirm": "torpor.confirming.plan_confirmation",
     "Confirmation": "torpor.confirming.plan_confirmation",

@@ -190,17 +190,21 @@ async def _lived(
         await components.become(copies_of(one.name, one.copies, was.copies.memory_mib, strict=strict))
 
     beside = [asyncio.create_task(Sizer(roster, loop.time).run()), asyncio.create_task(looked())]
-    tasks = []
-    for at_s, what in sorted(
-        [*((one.time_s, one.model) for one in calls), *((one.at_s, one) for one in changes)], key=_when
-    ):
+    callers, updates = list[asyncio.Task[Answered]](), list[asyncio.Task[None]]()
+    events: list[tuple[float, str | Rescaled]] = [(one.time_s, one.model) for one in calls]
+    events += [(one.at_s, one) for one in changes]
+    for at_s, what in sorted(events, key=_when):
         await asyncio.sleep(at_s - loop.time())
-        tasks.append(asyncio.create_task(answered(what) if isinstance(what, str) else changed(what)))
-    ended = await asyncio.gather(*tasks)
-    for one in beside:
-        one.cancel()
+        if isinstance(what, str):
+            callers.append(asyncio.create_task(answered(what)))
+        else:
+            updates.append(asyncio.create_task(changed(what)))
+    answers = await asyncio.gather(*callers)
+    await asyncio.gather(*updates)
+    for chore in beside:
+        chore.cancel()
     await variants.close("the story ends")
-    return LivedComponents([one for one in ended if one is not None], host.launches)
+    return LivedComponents(answers, host.launches)
 
 
 def _when(one: tuple[float, object]) -> float:

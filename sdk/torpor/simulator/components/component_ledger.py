@@ -1,6 +1,6 @@
 """Reads an endpoint of inference components from its ledger: requests, reservations, copies over time, and instances.
 
-The ledger has each component as a variant of its own (`component.NAME`), and the production variant whose instances
+The ledger has each component as a variant of its own, and the production variant whose instances
 the copies are on. It has no scaling policy: the copies that one has asked for are changes in time.
 """
 

@@ -14,12 +14,12 @@ from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.components_result import ComponentsResult
 from torpor.simulator.components.components_run import one_for_each, run_components
+from torpor.simulator.components.fewest_instances import copies_fit
 from torpor.simulator.costs.single_models import Apart
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.planning.late_requests import Hopeless
 from torpor.simulator.planning.search import LATE_MAX, Search
 from torpor.simulator.scenario import BadScenario
-from torpor_endpoint.core.packing.copy_placement import place_most
 
 SIMULATED_MAX: Final = 12
 """The most scenarios that are simulated for it."""
@@ -45,12 +45,6 @@ def component_ways(search: Search) -> dict[str, Apart]:
         if asleep is not None:
             ways[asleep.scenario.name] = _apart(search, asleep)
     return ways
-
-
-def copies_fit(scenario: ComponentScenario) -> bool:
-    """Whether the copies that the scenario begins with have room, placed one after another."""
-    copies = [one.copy(number) for one in scenario.components for number in range(one.copies)]
-    return not place_most(copies, scenario.empty)[1]
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

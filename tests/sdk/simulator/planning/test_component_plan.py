@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.components_run import one_for_each, run_components
 from torpor.simulator.components.deploying_calls import component_name, deploying_calls
+from torpor.simulator.components.fewest_instances import copies_fit, fewest_instances
 from torpor.simulator.planning.cheapest_plan import plan
-from torpor.simulator.planning.component_plan import component_ways, copies_fit
+from torpor.simulator.planning.component_plan import component_ways
 from torpor.simulator.planning.plan_space import Goal, PlanSpace
 from torpor.simulator.planning.search import Search
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -105,3 +106,14 @@ def test_the_calls_that_deploy_components_are_python_and_name_each_of_them() -> 
     assert '"MaxInstanceCount": 2' in text
     assert component_name("folder/a model.tar.gz") == "folder-a-model"
     assert component_name("_.tar.gz") == "model"
+
+
+def test_the_fewest_instances_hold_all_copies_and_one_less_does_not() -> None:
+    scenario = fewest_instances(ComponentScenario(one_for_each(SIXTY, memory_mib=1500), "ml.m5.large"))
+    assert scenario.instances == 15  # four on each
+    assert copies_fit(scenario)
+    assert not copies_fit(scenario.altered(instances=14))
+    asleep = ComponentScenario(one_for_each(SIXTY, memory_mib=1500, copies=0), "ml.m5.large", instances_min=0)
+    assert fewest_instances(asleep).instances_max == 15
+    with pytest.raises(BadScenario, match=r"100 x ml\.m5\.large do not hold all copies"):
+        fewest_instances(ComponentScenario(one_for_each(SIXTY, memory_mib=4000, copies=2), "ml.m5.large"))

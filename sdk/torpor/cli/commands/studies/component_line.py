@@ -18,8 +18,6 @@ WHOLE = ("instances", "instances_min", "instances_max")
 TIMES = ("wake_s", "instance_wake_s", "overhead_s")
 SWITCHES = ("strict",)
 OF_ENDPOINT = ("instance_type", *WHOLE, *TIMES, *SWITCHES, POOLS, SCALE_IN, COOLDOWN)
-MOST = 100
-"""The most instances that are tried, where their number is not given."""
 
 
 def scenario_of(line: str, inputs: "SimulationInputs") -> "ComponentScenario":
@@ -28,6 +26,7 @@ def scenario_of(line: str, inputs: "SimulationInputs") -> "ComponentScenario":
     copies. Raises UsageRefused, BadScenario, BadTrace."""
     from torpor.simulator.components.component_scenario import ComponentScenario
     from torpor.simulator.components.components_run import one_for_each
+    from torpor.simulator.components.fewest_instances import fewest_instances
 
     given = _given(line)
     around, each = _split(given)
@@ -42,7 +41,7 @@ def scenario_of(line: str, inputs: "SimulationInputs") -> "ComponentScenario":
         setups = one_for_each(inputs, like.own_bytes, **_with_scaling(each))
     own = {"instance_type": like.instance_type, "wake_s": like.wake_s, "overhead_s": like.overhead_s}
     scenario = ComponentScenario(setups, own_bytes=like.own_bytes, **{**own, **around})
-    return scenario if "instances" in around else _as_many_as_hold(scenario)
+    return scenario if "instances" in around else fewest_instances(scenario)
 
 
 def altered(scenario: "ComponentScenario", line: str) -> "ComponentScenario":
@@ -133,23 +132,3 @@ def _with_scaling(each: dict[str, Any]) -> dict[str, Any]:
     made = setup_of({"name": "x", **each})
     own = {one.name for one in fields(made)} & each.keys()
     return {**{name: getattr(made, name) for name in own}, "scaling": made.scaling}
-
-
-def _as_many_as_hold(scenario: "ComponentScenario") -> "ComponentScenario":
-    """The scenario with the fewest instances that hold all copies; where copies may be none, as many as would hold one
-    of each."""
-    from torpor.simulator.planning.component_plan import copies_fit
-    from torpor.simulator.scenario import BadScenario
-
-    one_each = scenario.altered(
-        components=tuple(replace(one, copies=max(1, one.copies), changes=()) for one in scenario.components),
-        instances_min=None,
-        instances_max=None,
-    )
-    found = next((count for count in range(1, MOST + 1) if copies_fit(one_each.altered(instances=count))), None)
-    if found is None:
-        raise BadScenario(f"instances: {MOST} x {'/'.join(scenario.types)} hold not all copies: take a larger type")
-    if not scenario.managed:
-        return scenario.altered(instances=found)
-    most = found if scenario.instances_max is None else scenario.instances_max
-    return scenario.altered(instances_max=max(most, scenario.least, 1))
