@@ -5,7 +5,7 @@ While nobody calls, and the component has its least copies, no look changes anyt
 data points begin anew with the next request.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import floor
 from typing import Final, Protocol
 
@@ -14,9 +14,9 @@ from torpor.simulator.engine.virtual_time import Kernel
 from torpor_endpoint.core.autoscaling import stepping
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown, Proposal, ScalableCapacity, base, decide
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
-from torpor_endpoint.core.autoscaling.samples import LoadReading, Samples, VariantLoad
+from torpor_endpoint.core.autoscaling.samples import DataPoint, LoadReading, Samples, VariantLoad
 from torpor_endpoint.core.autoscaling.stepping import Breach, StepAdjustment, StepScaling
-from torpor_endpoint.core.autoscaling.tracking import Causes, proposal
+from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, proposal
 
 LOOK_S: Final = DELAYS[Delay.LOOK].seconds
 LAG_S: Final = DELAYS[Delay.LAG].seconds
@@ -24,6 +24,8 @@ BREACH_S: Final = 30.0
 """The period of the alarm on NoCapacityInvocationFailures in AWS's notebook on scaling to zero."""
 FROM_ZERO: Final = StepScaling("ChangeInCapacity", (StepAdjustment(1, lower=0.0),), 60.0, "Maximum")
 """The step policy of that notebook, which such an alarm runs."""
+NEW_MAX: Final = 8
+"""The most data points that become visible between two looks, with those that are not visible yet."""
 NO_CAUSES: Final = Causes("", "")
 
 
@@ -63,12 +65,13 @@ class CopyScaler:
         self._counted = 0  # of the refused requests, those that an alarm has seen
         self._breached_s = float("-inf")  # when the alarm on them last ran its policy
         self._looks = False
+        self._runs = _Runs(self._tracking)
 
     def came(self) -> None:
         """A request has come: look again, if the looks were left out."""
         if not self._looks:
             self._looks = True
-            self._samples = Samples()
+            self._samples, self._runs = Samples(), _Runs(self._tracking)
             now_s = self._kernel.now_s
             self._note(floor(now_s / LOOK_S) * LOOK_S)
             self._kernel.at((floor(now_s / LOOK_S) + 1) * LOOK_S, self._look, None)
@@ -100,10 +103,11 @@ class CopyScaler:
     def _decide(self, load: VariantLoad, now_s: float) -> None:
         scaling = self._scaling
         capacity = ScalableCapacity(load.desired, scaling.copies_min, scaling.copies_max)
-        points = self._samples.until(now_s - LAG_S)
-        tracked = proposal(self._tracking, points, load.desired, NO_CAUSES)
+        tracked = None
+        if self._runs.ready(self._samples.points, now_s - LAG_S):
+            tracked = proposal(self._tracking, self._samples.until(now_s - LAG_S), load.desired, NO_CAUSES)
         proposals = [*([] if tracked is None else [tracked]), *self._steps(capacity, now_s)]
-        decided = decide(capacity, proposals, self._cooldown, now_s)
+        decided = decide(capacity, proposals, self._cooldown, now_s) if proposals else None
         if isinstance(decided, Change):
             self._running = decided
             self._component.rescale(decided.to)
@@ -118,3 +122,24 @@ class CopyScaler:
         proposed = stepping.proposal(FROM_ZERO, Breach([1.0], 1.0, True), "", capacity.current, counted_from)
         if proposed is not None:
             yield proposed
+
+
+class _Runs:
+    """Counts the newest data points in a row that are above the target, or below what scales in: only long rows need
+    to be judged. It decides nothing."""
+
+    def __init__(self, tracking: Tracking) -> None:
+        self._tracking = tracking
+        self._low = tracking.low.threshold
+        self._seen_s = float("-inf")
+        self._above = self._below = 0
+
+    def ready(self, points: Sequence[DataPoint], until_s: float) -> bool:
+        """Whether an alarm may be in ALARM by the points up to this time."""
+        new = [point for point in points[-NEW_MAX:] if self._seen_s < point.at_s <= until_s]
+        for point in new:
+            value = point.value
+            self._above = self._above + 1 if value is not None and value > self._tracking.target else 0
+            self._below = self._below + 1 if value is not None and value < self._low else 0
+            self._seen_s = point.at_s
+        return self._above >= self._tracking.points_out or self._below >= self._tracking.points_in
