@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from torpor_container.core.devices.asked_device import AskedDevice, asked_device
 from torpor_container.core.eviction import POLICIES, policy
 from torpor_container.core.keepalive import keep_alive
+from torpor_container.core.versions.version_policies import VersionPolicy, version_policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.server_command import ServerCommand
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
@@ -250,6 +251,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake without a request. The endpoint acts on it."),
     Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`: the variant sleeps after TORPOR_IDLE_SECONDS. `histogram`: it learns when calls come, and sleeps until shortly before the next one. The endpoint acts on it."),
     Setting("TORPOR_ROLLOUT_WARM", "rollout_warm", _bool, "false", "`true`: before the new instances of a rollout get traffic, they load the models that the old ones have in memory. It is that of the new configuration, for containers of many models. The endpoint acts on it."),
+    Setting("TORPOR_VERSIONS", "versions", version_policy, "off", "Which versions of a model may answer, for a container of many models. `latest` (or `latest:N`): the newest one (or N), and those that have a label. `all`: every version. `specific:N,N…`: these, and those that have a label. `off`: every target is a key, as on AWS (`docs/how-to/versions.md`). The endpoint acts on it."),
+    Setting("TORPOR_VERSIONS_POLL_SECONDS", "versions_poll_s", _amount, "30", "How often the endpoint lists the prefix of a container with TORPOR_VERSIONS. The embedded S3 also tells it of each object at once. The endpoint acts on it."),
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
     Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
@@ -336,6 +339,8 @@ class Settings:
     idle_s: float
     keep_alive: str
     rollout_warm: bool
+    versions: VersionPolicy | None
+    versions_poll_s: float
     concurrency: int
     model_idle_s: float | None
     model_keep_alive: str

@@ -71,6 +71,7 @@ class Chores:
             "async queue": lambda: parts.dispatcher.run(pause_of("async queue")),
             "inference experiments": self._experiments.run,
             "state events": parts.state_events.run,
+            "versions": parts.versions.keeper.run,
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
@@ -102,7 +103,7 @@ class Chores:
                 return self._parts.dispatcher.quiet_s(_period_s(gone_s))
             case "inference experiments":
                 return self._experiments.quiet_s()
-            case "ledger" | "logs" | "metrics" | "heartbeat" | "state events":
+            case "ledger" | "logs" | "metrics" | "heartbeat" | "state events" | "versions":
                 return None
             case _:
                 return 0.0

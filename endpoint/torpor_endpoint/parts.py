@@ -68,6 +68,7 @@ from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
+from torpor_endpoint.version_parts import VersionParts, VersionSite
 
 if TYPE_CHECKING:
     from torpor_endpoint.role_parts import RoleParts
@@ -87,11 +88,7 @@ class Parts:
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = FaultInjector(epoch) if options.faults else None
-        # the account, with what it asks of the parts that come after it
-        around = AccountSurroundings(
-            RECORDS, epoch, self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs
-        )
-        self.account = compose(options, around)
+        self.account = compose(options, _around(self, epoch))
         self.folders = self.account.folders
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
         self.store = Store(self.account.database, epoch, lambda endpoint: self.state_events.changed(endpoint))
@@ -127,6 +124,7 @@ class Parts:
         self.async_queue = AsyncQueue(self.account.opened(ASYNC_REQUESTS), epoch)
         self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
+        self.versions = _versions(self)
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)
@@ -203,6 +201,7 @@ class Parts:
         await self.router.capturing.flush(name)
         await self.dispatcher.deleted(name)
         await self.components.endpoint_deleted(name)
+        await self.versions.labels.forget(name)
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
         await self.host.vacate(name)
@@ -249,7 +248,8 @@ class Parts:
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
-            fault=partial(_fault, self),
+            fault=self.versions.prepared(partial(_fault, self)),
+            versioned=self.versions.keeper.joined,
         )
 
     def _job_site(self, launching: InstanceFactory) -> JobSite:
@@ -318,6 +318,24 @@ class Parts:
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
+
+
+def _around(parts: Parts, epoch: Callable[[], float]) -> AccountSurroundings:
+    """What the account asks of the parts that come after it."""
+    return AccountSurroundings(
+        RECORDS,
+        epoch,
+        parts._ahead_s,
+        parts._scale,
+        parts.refresh_metrics,
+        parts._growing_logs,
+        lambda *change: parts.versions.keeper.told(*change),
+    )
+
+
+def _versions(parts: Parts) -> VersionParts:
+    arn_of, changed, applied = parts.named.endpoint_arn, parts.tables.changed, parts.routers.applied
+    return VersionParts(VersionSite(parts.roster, parts.account, parts.as_role, arn_of, parts.clock, changed, applied))
 
 
 def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str], Awaitable[None]]) -> Controller:

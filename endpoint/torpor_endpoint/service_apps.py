@@ -81,6 +81,7 @@ class ServiceApps:
         """Torpor's own pages."""
         from torpor_endpoint.pages.app import OwnPages
         from torpor_endpoint.pages.async_requests import AsyncPages
+        from torpor_endpoint.pages.version_pages import VersionPages
 
         parts = self._parts
         pages = OwnPages(
@@ -96,6 +97,7 @@ class ServiceApps:
             parts.jobs.transform_work.progress,
             self._router_pages(),
             self._denial_pages(),
+            VersionPages(parts.versions.keeper, parts.versions.moves),
         )
         return pages.app()
 

@@ -12,7 +12,7 @@ from torpor_account.s3.storage.buckets import Buckets
 from torpor_account.s3.storage.index import Index
 from torpor_account.s3.storage.key_pages import KeyQuery
 from torpor_account.s3.storage.object_listing import ObjectListing
-from torpor_account.s3.storage.objects import Objects
+from torpor_account.s3.storage.objects import ObjectChanged, Objects, untold
 from torpor_account.s3.storage.staging import Staging
 from torpor_account.s3.storage.tree import Tree
 from torpor_account.s3.storage.uploads import Uploads
@@ -20,16 +20,17 @@ from torpor_container.artifacts.object_keys import RESERVED
 
 
 class ObjectStore:
-    """Opens the store, and recovers it if its last process was killed. `clock` gives epoch seconds."""
+    """Opens the store, and recovers it if its last process was killed. `clock` gives epoch seconds. `changed` is told
+    of each object that is written or deleted (`Objects`)."""
 
-    def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, root: Path, *, clock: Callable[[], float] = time.time, changed: ObjectChanged = untold) -> None:
         root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
         self.staging = Staging(root / RESERVED / "tmp")
         self._index = Index(root / RESERVED / "index.sqlite")
         tree = Tree(root)
         self.clock = clock
-        self.objects = Objects(self._index, tree, clock)
+        self.objects = Objects(self._index, tree, clock, changed)
         self.listing = ObjectListing(self._index, tree, self.objects.head)
         self.uploads = Uploads(self._index, self.staging, self.objects, clock)
         self.buckets = Buckets(root, self._index, self.uploads, clock)

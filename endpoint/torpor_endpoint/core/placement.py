@@ -203,6 +203,17 @@ class Placement(Generic[T]):
                 return self._all[self._turn]
         return None
 
+    def first(self, model: str, count: int) -> list[T]:
+        """The first instances in the model's order, at most so many: those that its calls come to."""
+        if len(self._all) < 2 or count >= len(self._all):
+            return list(self._all)
+        order, found = SlotOrder(model, self._levels), dict[int, T]()
+        while len(found) < count:
+            number = order.draw()
+            if (instance := self._ready.get(number)) is not None:
+                found[number] = instance
+        return list(found.values())
+
     def least_busy(self) -> T:
         """The instance with the fewest requests, for variants with one model. At least one must be ready."""
         least = self._all[0]

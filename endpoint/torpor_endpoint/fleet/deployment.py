@@ -189,7 +189,7 @@ class Deployment:
         numbers = self._numbers.setdefault(variant.name, SlotNumbers())
         try:
             made = CapacityPool if variant.for_components else InstancePool
-            return made(self.live.name, variant, self._factory, numbers)
+            return self._factory.joined(made(self.live.name, variant, self._factory, numbers))
         except BadSetting as error:  # CreateModel refuses it: an earlier release took it
             raise DeploymentFailed(BAD_SETTING.format(variant=variant.name, error=error)) from error
 

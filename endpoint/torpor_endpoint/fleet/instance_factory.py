@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
@@ -11,7 +12,10 @@ from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import machine_digest
+
+P = TypeVar("P", bound=VariantPool)
 
 
 def without_ledger(life: InstanceLife) -> None:
@@ -54,6 +58,10 @@ def without_delay(variant: Variant) -> float:
     return 0.0
 
 
+def without_versions(pool: VariantPool) -> None:
+    """List nothing: no name of this pool has versions."""
+
+
 def digest_without_key(variant: Variant) -> str:
     """Nobody but this process sees a digest."""
     return machine_digest(variant, b"")
@@ -72,7 +80,7 @@ class InstanceFactory:
     changed. `used_elsewhere` says whether another router may still use an
     instance that was withdrawn, and `streams_elsewhere` whether one has a stream of it; the pool looks again whenever
     it changes. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest` tells variants
-    apart whose instances differ.
+    apart whose instances differ. `versioned` gets each new pool whose models have versions.
     """
 
     host: Host
@@ -92,6 +100,13 @@ class InstanceFactory:
     streams_elsewhere: Callable[[str], bool] = by_nobody_else
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
     digest: Callable[[Variant], str] = digest_without_key
+    versioned: Callable[[VariantPool], None] = without_versions
+
+    def joined(self, pool: P) -> P:
+        """A new pool, which is listed where its models have versions."""
+        if pool.versions is not None:
+            self.versioned(pool)
+        return pool
 
     def launch_spec(self, variant: Variant, slot: Slot) -> LaunchSpec:
         """What the host needs to start a container of the variant."""

@@ -15,6 +15,7 @@ from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Traffic
+from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 
@@ -38,6 +39,8 @@ class VariantPool(ABC):
         self.share: int | None = None  # this router's part of MaxConcurrency; None: all of it
         self.refused = 0  # requests beyond that share that no report has had yet
         self.traffic = Traffic()
+        self.versions = None if self.settings.versions is None else ServedVersions()
+        """Which version answers each name; None for a variant whose models have no versions."""
         self.sessions = StatefulSessions()
         self.names_holders = False  # whether the ids of new sessions name the instance that holds them
         self._change = asyncio.Event()

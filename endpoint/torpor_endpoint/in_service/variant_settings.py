@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from torpor_container.core.versions.version_policies import VersionPolicy
 from torpor_container.settings import BY_FIELD, read_settings
 from torpor_endpoint.core.resource_records import Container
 
@@ -18,6 +19,8 @@ class VariantSettings:
     idle_s: float
     concurrency: int
     rollout_warm: bool = False
+    versions: VersionPolicy | None = None
+    versions_poll_s: float = 30.0
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
+    from torpor_endpoint.pages.version_pages import VersionPages
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +83,8 @@ class OwnPages:
     """The pages that routers call."""
     denials: "DenialPages | None" = None
     """None where callers are not verified."""
+    model_versions: "VersionPages | None" = None
+    """None where nothing lists versions."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -158,6 +161,19 @@ class OwnPages:
     async def unload(self, request: Request) -> Response:
         """Have each instance unload the model when the requests that use it have ended."""
         return await self._retire(request, wire.UNLOAD_MODEL)
+
+    async def versions(self, request: Request) -> Response:
+        """The versions of an endpoint's models, or of one of them, and what answers."""
+        return await self._versions().show(self._named(request), request.query_params.get("model", ""))
+
+    async def labels(self, request: Request) -> Response:
+        """Point a label to a version of a model, remove it, or take it back."""
+        return await self._versions().move(self._named(request), request)
+
+    def _versions(self) -> "VersionPages":
+        if self.model_versions is None:
+            raise HTTPException(404, "nothing lists versions here")
+        return self.model_versions
 
     async def async_requests(self, request: Request) -> Response:
         """Where asynchronous requests are."""
@@ -284,6 +300,14 @@ PAGES = (
         "POST",
     ),
     OwnPage(PageName.UNLOAD, OwnPages.unload, "unload a model when no request uses it", ("endpoint", "model"), "POST"),
+    OwnPage(PageName.VERSIONS, OwnPages.versions, "the versions of models, and what answers", ("endpoint", "model")),
+    OwnPage(
+        PageName.LABELS,
+        OwnPages.labels,
+        "point a label to a version of a model, remove it (no version), or take it back (back=true)",
+        ("endpoint", "model", "label", "version", "back"),
+        "POST",
+    ),
     OwnPage(
         PageName.ASYNC,
         OwnPages.async_requests,

@@ -7,6 +7,7 @@ from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
+from torpor_endpoint.core.versions.version_answers import NoSuchVersion
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
@@ -84,6 +85,10 @@ class Router:
         _check_supported(live, request)
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
+        if target is not None and pool.versions is not None:
+            answers = version_in(pool, target)
+            asked = None if answers == target else target
+            return Route(live, variant, pool, answers, path, asked), drawn
         return Route(live, variant, pool, target, path), drawn
 
     def _endpoint(self, name: str) -> ServedEndpoint:
@@ -226,6 +231,19 @@ def check_target(variant: Variant, path: tuple[int, ...], target: str | None) ->
         raise RuntimeFault(Situation.TARGET_MISSING)
     if not takes and target is not None:
         raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
+
+
+def version_in(pool: VariantPool, target: str) -> str:
+    """The target of the version that answers calls of this target now; the target itself, if it has no versions.
+
+    Raises RuntimeFault.
+    """
+    if pool.versions is None:
+        return target
+    try:
+        return pool.versions.resolved(target)
+    except NoSuchVersion as error:
+        raise RuntimeFault(Situation.PARAMETER, detail=str(error)) from None
 
 
 def _name_of(target: str) -> str:

@@ -78,6 +78,8 @@ class Route(NamedTuple):
     """The target model's one name: see `torpor_container.core.target_names`."""
     path: tuple[int, ...] = ONLY
     """The places of the containers that the request passes, in their order."""
+    asked: str | None = None
+    """The target as the caller names it, if that is a model with versions: `target` is the version that answers."""
 
 
 class KnownWay:

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 FAILED = "request %s to endpoint %s failed"
 VARIANT = b"x-amzn-invoked-production-variant"
+ANSWERED_BY = b"x-torpor-target-model"
+"""The target of the version that answered, for a caller who named a model with versions."""
 MODEL_FAILED = 424
 """The status that the caller of a model gets for the model's own failure."""
 
@@ -152,7 +154,10 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
     if head.attributes:
         check_attributes(head.copied, passage.place)
     production = route.variant if copies is None else copies.placed_on
-    return InvokeAnswer(answer.status, [*head.copied, (VARIANT, production.encode())], answer.chunks)
+    headers = [*head.copied, (VARIANT, production.encode())]
+    if route.asked is not None and route.target is not None:
+        headers.append((ANSWERED_BY, route.target.encode(errors="surrogateescape")))
+    return InvokeAnswer(answer.status, headers, answer.chunks)
 
 
 def _refusal(passage: Passage, fault: RuntimeFault) -> InvokeAnswer:

@@ -28,7 +28,7 @@ from torpor_container.transport.upstream import JOINED_MAX_BYTES
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.runtime.admitting import Router, check_target, path_of
+from torpor_endpoint.runtime.admitting import Router, check_target, path_of, version_in
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.holding import PoolClosed
 from torpor_endpoint.runtime.observing.metrics_observer import FAULT, REFUSED
@@ -184,6 +184,8 @@ class Shadowing:
             path = path_of(route.pool.variant, parsed(copy), route.live.name)
             check_target(route.pool.variant, path, route.target)
             copy.route = route._replace(path=path)
+            if route.asked is not None:  # the shadow variant may have another version than the one that answered
+                copy.route = copy.route._replace(target=version_in(route.pool, route.asked))
             self._router.admit(copy)
         except RuntimeFault as fault:
             over(fault)

@@ -52,5 +52,6 @@ RECORDS = DatabasePart(
         record_tables("components"),
         _cards("components", further=("endpoint_name", "variant_name")),
         Migration("CREATE INDEX components_by_endpoint ON components (endpoint_name);"),
+        record_tables("version_labels"),
     ),
 )

@@ -55,11 +55,22 @@ class Opened:
         return self.entry.etag is not None and self.entry.found == fingerprint_of(self.file)
 
 
+ObjectChanged = Callable[[str, str, bool], None]
+"""Takes a bucket, a key, and whether there is an object now. Any thread may call it."""
+
+
+def untold(bucket: str, key: str, there: bool) -> None:
+    """Tell nobody: nobody waits for objects."""
+
+
 class Objects:
-    def __init__(self, index: Index, tree: Tree, clock: Callable[[], float]) -> None:
+    """`changed` is called after each write and deletion that goes through here, before its caller gets the answer."""
+
+    def __init__(self, index: Index, tree: Tree, clock: Callable[[], float], changed: ObjectChanged = untold) -> None:
         self._index = index
         self._tree = tree
         self._clock = clock
+        self._changed = changed
 
     def open(self, name: ObjectName) -> Opened:
         """The object, with its row updated if the file was changed by hand. Raises NoSuchKey."""
@@ -100,6 +111,7 @@ class Objects:
             with self._index.writing() as rows:
                 rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", name)
                 remarked(rows, name.bucket, new, written=True)
+        self._changed(*name, False)
 
     def tag(self, name: ObjectName, tags: dict[str, str]) -> None:
         entry = self.head(name)
@@ -151,6 +163,7 @@ class Objects:
         except FileNotFoundError as gone:
             raise S3Error(Refusal.NoSuchBucket, BucketName=entry.name.bucket) from gone
         self._landed(entry, new)
+        self._changed(*entry.name, True)
         return entry
 
     def _landed(self, entry: ObjectEntry, new: Marks) -> None:

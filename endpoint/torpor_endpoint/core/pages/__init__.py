@@ -32,6 +32,8 @@ class PageName(StrEnum):
     DENIALS = "denials"
     ROUTERS = "routers"
     OWN = "own"
+    VERSIONS = "versions"
+    LABELS = "labels"
 
 
 class RouterPage(StrEnum):

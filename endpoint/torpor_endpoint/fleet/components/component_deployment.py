@@ -223,7 +223,7 @@ class ComponentDeployment:
         numbers = self._numbers.setdefault(copies.component, SlotNumbers())  # places know both generations by number
         places = self._places_on(copies.placed_on)
         try:
-            return ComponentPool(self.live.name, variant, self._factory, numbers, places)
+            return self._factory.joined(ComponentPool(self.live.name, variant, self._factory, numbers, places))
         except BadSetting as error:
             raise ComponentFailed(BAD_SETTING.format(component=copies.component, error=error)) from error
 

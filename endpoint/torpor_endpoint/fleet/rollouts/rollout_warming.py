@@ -5,22 +5,17 @@ first caller, who gets the reason.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator
 
 from torpor_account.log_lines import about
-from torpor_container import wire
-from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
-from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.in_service.incarnation import LiveContainer
 
 AT_ONCE = 4
 """So many loads go on at the same time: blue instances serve on the same machine meanwhile."""
-LOADED_WITHIN_S = 600.0
-NO_DECISIONS = 2**62
 
 log = logging.getLogger(__name__)
 
@@ -38,26 +33,17 @@ async def warmed(fleets: TwoFleets) -> None:
             log.info(text, green.endpoint, green.variant.name, done, len(loads), extra=fields)
 
 
-async def resident(pool: InstancePool) -> set[str]:
-    """The names of the models that are in the memory of the pool's instances."""
-    containers = [one for incarnation in pool.ready for one in incarnation.containers if one.definition.multi_model]
-    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
-    return {model["name"] for state in states if state is not None for model in state["models"]}
-
-
 def _at(green: InstancePool, name: str) -> Iterator[LiveContainer]:
     """Where the calls of this model will come to."""
     return (one for one in green.ready.pick(name).containers if one.definition.multi_model)
 
 
 async def _loaded(container: LiveContainer, name: str, turns: asyncio.Semaphore) -> bool:
-    body, headers = json.dumps({"model": name}).encode(), ((b"content-type", b"application/json"),)
     async with turns:
         try:
-            answer = await container.upstream.send("POST", wire.LOAD_MODEL, headers, [body], LOADED_WITHIN_S)
-        except UpstreamError as error:
-            log.warning("%s did not load %s before its first call: %s", container.id, name, error)
-            return False
-    if answer.status != 200:
-        log.warning("%s did not load %s before its first call: HTTP %d", container.id, name, answer.status)
-    return answer.status == 200
+            why = await why_not_loaded(container, name)
+        except InstanceAway as error:
+            why = str(error)
+    if why is not None:
+        log.warning("%s did not load %s before its first call: %s", container.id, name, why)
+    return why is None

@@ -11,6 +11,7 @@ from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.protocol.routing_table import (
     RoutedEndpoint,
+    RoutedName,
     RoutedVariant,
     RoutingTable,
     TableVersion,
@@ -94,4 +95,5 @@ def _variant(pool: InstancePool) -> RoutedVariant:
         return RoutedVariant(pool.variant, pool.size, None, {})
     ready = sorted(pool.ready, key=lambda one: one.slot)
     instances = {one.id: tuple(container.launched for container in one.containers) for one in ready}
-    return RoutedVariant(pool.variant, pool.size, pool.trouble, instances)
+    versions = None if pool.versions is None else tuple(RoutedName.of(*one) for one in pool.versions.names.items())
+    return RoutedVariant(pool.variant, pool.size, pool.trouble, instances, versions)

@@ -1,5 +1,6 @@
 """The control's side of reports: which routers there are, what they use, and their share of each variant's traffic."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -52,6 +53,7 @@ class RouterBoard:
         self._rates = rates
         self._expecting = expecting
         self._began_s = clock()
+        self._news = asyncio.Event()  # set by the next report, and when a router leaves
         self._invocations_seen = 0  # that came to the control's own port
         self._last_invocation_s = -inf  # when one more was seen
 
@@ -78,6 +80,7 @@ class RouterBoard:
             if key not in known.traffic or known.traffic[key][0] is not pool:
                 pool.traffic.left(counted, now_s)
         self._look_again()
+        self._tell()
         return self._granted(report)
 
     def shares_of_calls(self) -> Json:
@@ -104,6 +107,7 @@ class RouterBoard:
             for pool, counted in known.traffic.values():
                 pool.traffic.left(counted, self._clock())
             self._look_again()
+        self._tell()
 
     async def run(self, pause: Callable[[float], Awaitable[None]]) -> None:
         """Look for silent routers, for ever. Routers can report from now on."""
@@ -140,6 +144,12 @@ class RouterBoard:
             instance in known.in_use or _may_use(known.version, last) for known in self._known.values()
         )
 
+    async def applied(self) -> None:
+        """Wait until every router that reports has the table as it is now."""
+        now = self._publisher.table().version
+        while any(_lacks(known.version, now) for known in self._known.values()):
+            await self._news.wait()
+
     def streams(self, instance: str) -> bool:
         """Whether a router has a stream of an instance that was withdrawn."""
         return any(instance in known.streams for known in self._known.values())
@@ -167,6 +177,10 @@ class RouterBoard:
         endpoint, variant = key
         live = self._roster().get(endpoint)
         return None if live is None else live.by_key.get(variant)
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _look_again(self) -> None:
         """Those who drain instances look again whether a router uses them."""
@@ -196,6 +210,11 @@ def _shared(
 
 def _calls(counted: Sequence[tuple[int, int]]) -> Json:
     return {"in_flight": sum(one for one, _ in counted), "invocations": sum(one for _, one in counted)}
+
+
+def _lacks(applied: TableVersion | None, now: TableVersion) -> bool:
+    """Whether a router whose table has this version does not have that of now yet."""
+    return applied is None or applied.control != now.control or applied.number < now.number
 
 
 def _may_use(applied: TableVersion | None, last: TableVersion) -> bool:

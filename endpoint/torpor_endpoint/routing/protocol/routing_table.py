@@ -7,21 +7,42 @@ from typing import Any, NamedTuple
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.versions.version_answers import AnsweringVersions
 from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
 
 Json = dict[str, Any]
 
 
+class RoutedName(NamedTuple):
+    """What answers one name with versions: JSON has no numbers as keys."""
+
+    name: str
+    artifacts: tuple[tuple[int, str], ...]
+    default: int | None
+    labels: Mapping[str, int]
+    fault: str
+
+    @classmethod
+    def of(cls, name: str, versions: AnsweringVersions) -> "RoutedName":
+        return cls(name, tuple(versions.artifacts.items()), versions.default, versions.labels, versions.fault)
+
+    def answering(self) -> AnsweringVersions:
+        """The same, as the router resolves targets by it."""
+        return AnsweringVersions(dict(self.artifacts), self.default, self.labels, self.fault)
+
+
 class RoutedVariant(NamedTuple):
     """A variant in service. `wanted` is the number of instances that the control wants now. `instances` are those that
-    take requests: by the incarnation of each, its containers' own launches. Routers are told the incarnation and the
+    take requests: by the incarnation of each, its containers' own launches. `versions` has what answers the names with
+    versions, and is None for a variant without. Routers are told the incarnation and the
     address of these, and no more: a log is where only the control can read it."""
 
     variant: Variant
     wanted: int
     trouble: StartTrouble | None
     instances: Mapping[str, tuple[Launched, ...]]
+    versions: tuple[RoutedName, ...] | None = None
 
 
 class RoutedEndpoint(NamedTuple):
@@ -89,7 +110,9 @@ def _variant_json(one: RoutedVariant) -> Json:
         for name, containers in one.instances.items()
     ]
     trouble, variant = written(one.trouble), written(one.variant)
-    return {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
+    versions = None if one.versions is None else [written(name) for name in one.versions]
+    named = {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
+    return named | {"versions": versions}
 
 
 def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[RoutedVariant]:
@@ -100,7 +123,8 @@ def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[Rout
             each["id"]: _containers(Slot(endpoint, variant.name, each["slot"]), each["containers"])
             for each in one["instances"]
         }
-        yield RoutedVariant(variant, one["wanted"], trouble, instances)
+        versions = None if one["versions"] is None else tuple(read(RoutedName, name) for name in one["versions"])
+        yield RoutedVariant(variant, one["wanted"], trouble, instances, versions)
 
 
 def _containers(first: Slot, json: Sequence[Mapping[str, Any]]) -> tuple[Launched, ...]:

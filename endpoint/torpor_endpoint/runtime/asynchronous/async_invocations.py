@@ -76,7 +76,7 @@ class AsyncInvocations:
             config,
             route.live.name,
             route.variant,
-            route.target,
+            route.asked or route.target,  # its version is the one that answers when the request has its turn
             b"".join(body),
             self._clock(),
         )

@@ -44,7 +44,7 @@ from torpor_endpoint.core.async_inference.topic_messages import RESPONSE_MAX_BYT
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
-from torpor_endpoint.runtime.admitting import path_of
+from torpor_endpoint.runtime.admitting import path_of, version_in
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.errors import (
     FAULTS,
@@ -56,7 +56,7 @@ from torpor_endpoint.runtime.errors import (
 )
 from torpor_endpoint.runtime.holding import NobodyReady, PoolClosed
 from torpor_endpoint.runtime.observing.observers import Observers
-from torpor_endpoint.runtime.passage import CallLimits, Passage, Route, Served
+from torpor_endpoint.runtime.passage import CallLimits, Passage, Route, Served, routed
 from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.sending import RequestSender
@@ -169,6 +169,7 @@ class Attempt:
     async def _answered(self, body: Body, content_type: str) -> Outcome:
         passage = self._passage(body, content_type)
         try:
+            self._choose_version(passage)
             async with asyncio.timeout(self._request.timeout_s), AsyncExitStack() as use:
                 connection, served = await use.enter_async_context(self._site.sender.stream(passage, waits=False))
                 if connection is None or not 200 <= served.answer.status < 300:
@@ -191,6 +192,13 @@ class Attempt:
         self._end.unread(passage, served, result_bytes)
         kind = served.answer.header(b"content-type")
         return await self._delivered(result_bytes, "" if kind is None else kind.decode("latin-1"))
+
+    def _choose_version(self, passage: Passage) -> None:
+        """The version that answers the request's target now, and not the one when it came. Raises RuntimeFault."""
+        route = routed(passage)
+        if route.target is not None and route.pool.versions is not None:
+            target = version_in(route.pool, route.target)
+            passage.route = route._replace(target=target, asked=None if target == route.target else route.target)
 
     async def _keep(self, connection: StreamConnection) -> int:
         """Write the answer to a file as it comes. Returns its size."""

@@ -98,6 +98,10 @@ CONTAINER_RULES: Rules[Wire] = (
         "Environment.TORPOR_REVALIDATE=resident is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
     ),
     (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_VERSIONS", "off") != "off",
+        "Environment.TORPOR_VERSIONS is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
+    ),
+    (
         lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
         f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
     ),
@@ -127,7 +131,11 @@ def check_container(definition: Wire, number: int | None, images: Images) -> Non
 
 
 def disagreement(definitions: Sequence[Wire]) -> str | None:
-    """The setting of the whole variant that two containers give different values; None if there is none."""
+    """The setting of the whole variant that two containers give different values, or that one of them cannot have
+    beside another; None if there is none."""
+    versioned = any(c.get("Environment", {}).get("TORPOR_VERSIONS", "off") != "off" for c in definitions)
+    if versioned and sum(map(_multi_model, definitions)) > 1:
+        return "Environment.TORPOR_VERSIONS is for one container with Mode MultiModel: two prefixes may disagree."
     for variable in OF_VARIANT:
         values = {c["Environment"][variable] for c in definitions if variable in c.get("Environment", {})}
         if len(values) > 1:

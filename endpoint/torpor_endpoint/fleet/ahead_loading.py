@@ -1,0 +1,53 @@
+"""Has instances load models before a call comes: for a fleet that a rollout brings, and for new versions of models."""
+
+import asyncio
+import json
+
+from torpor_container import wire
+from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
+
+LOADED_WITHIN_S = 600.0
+NO_DECISIONS = 2**62
+
+
+class InstanceAway(Exception):
+    """The instance gave no answer: it says nothing about the model."""
+
+
+async def resident(pool: InstancePool) -> dict[str, set[Incarnation]]:
+    """The models in the memory of the pool's ready instances, with those that have each."""
+    containers = [
+        (incarnation, container)
+        for incarnation in pool.ready
+        for container in incarnation.containers
+        if container.definition.multi_model
+    ]
+    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for _, one in containers))
+    found: dict[str, set[Incarnation]] = {}
+    for (incarnation, _), state in zip(containers, states, strict=True):
+        for model in () if state is None else state["models"]:
+            found.setdefault(model["name"], set()).add(incarnation)
+    return found
+
+
+async def why_not_loaded(container: LiveContainer, name: str) -> str | None:
+    """Have the container load a model. Returns why it did not; None once the model is in memory.
+
+    Raises InstanceAway.
+    """
+    body, headers = json.dumps({"model": spelling_of(name)}).encode(), ((b"content-type", b"application/json"),)
+    try:
+        answer = await container.upstream.send("POST", wire.LOAD_MODEL, headers, [body], LOADED_WITHIN_S)
+    except UpstreamError as error:
+        raise InstanceAway(str(error)) from error
+    if answer.status == 200:
+        return None
+    try:
+        message = json.loads(answer.body).get("message", "")
+    except (ValueError, AttributeError):
+        message = ""
+    return message or f"HTTP {answer.status}"

@@ -1,0 +1,69 @@
+"""The parts of an endpoint that know versions of models: what lies below prefixes, labels, and what answers by them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from torpor_account.account import Account
+from torpor_account.s3.access.embedded import AsRole
+from torpor_account.storage.record_table import RecordTable
+from torpor_endpoint.clocks.clock import EndpointClock
+from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.versions.label_records import VersionLabels
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.versions.label_moves import LabelMoves, VersionLabelBook
+from torpor_endpoint.fleet.versions.version_keeper import VersionKeeper
+
+Fault = Callable[[Variant, str], Awaitable[str | None]]
+"""As `InstanceFactory.fault`."""
+
+
+@dataclass(frozen=True)
+class VersionSite:
+    """What the parts need of the endpoint. `as_role` makes of a storage one that acts as the role of a model,
+    `switched` tells routers of a change, and `applied` returns once they have it."""
+
+    roster: FleetRoster
+    account: Account
+    as_role: AsRole
+    arn_of: Callable[[str], str]
+    clock: EndpointClock
+    switched: Callable[[], None]
+    applied: Callable[[], Awaitable[None]]
+
+
+class VersionParts:
+    """Makes the parts. `start` comes before the first endpoint is served."""
+
+    def __init__(self, site: VersionSite) -> None:
+        self._site = site
+        self.labels = VersionLabelBook(RecordTable(site.account.database, "version_labels", VersionLabels, key=str))
+        self.keeper = VersionKeeper(
+            site.roster,
+            self._keys,
+            self.labels.of,
+            site.arn_of,
+            site.clock.steady,
+            site.clock.pause_of("versions"),
+            site.switched,
+        )
+        self.moves = LabelMoves(self.labels, self.keeper, site.applied)
+
+    async def start(self) -> None:
+        """Read the labels, and take events from now on."""
+        await asyncio.to_thread(self.labels.read)
+        self.keeper.start()
+
+    def prepared(self, fault: Fault) -> Fault:
+        """Also lists the prefix of a variant that has no fault: its versions are known before its first call."""
+
+        async def checked(variant: Variant, endpoint_arn: str) -> str | None:
+            why = await fault(variant, endpoint_arn)
+            if why is None:
+                await self.keeper.prepare(variant, endpoint_arn)
+            return why
+
+        return checked
+
+    def _keys(self, role: str, endpoint_arn: str, bucket: str, folder: str) -> list[str]:
+        return self._site.as_role(self._site.account.storage, role, endpoint_arn).keys(bucket, folder)
