@@ -1,6 +1,6 @@
 """Decides which versions of a model may answer, by a policy's text and the versions that there are. It reads nothing.
 
-The three policies are those of TensorFlow Serving (its guide on configuration, "version policy"): `latest`, `all`, `specific`.
+The three policies are those of TensorFlow Serving (serving_config, "Serving a Specific Version of a Model").
 """
 
 from collections.abc import Iterable
