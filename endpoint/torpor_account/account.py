@@ -21,7 +21,6 @@ from torpor_account.metrics.registry import MetricRegistry, nothing_to_refresh
 from torpor_account.moto.longtail import LongTail
 from torpor_account.s3.access.embedded import EmbeddedStorage
 from torpor_account.s3.object_store import ObjectStore
-from torpor_account.s3.storage.objects import ObjectChanged, untold
 from torpor_account.services import SERVICES
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database, DatabasePart
@@ -82,8 +81,6 @@ class AccountSurroundings:
     """Brings the metrics up to date before they are read."""
     writing: Callable[[], Collection[Path]] = tuple
     """The logs that a running process still writes."""
-    object_changed: ObjectChanged = untold
-    """Is told of each object that the account's own S3 writes or deletes."""
 
 
 class Account:
@@ -99,7 +96,7 @@ class Account:
         self.was_open = closed_to_others(self.folders.root)
         self.database = self.opened(around.tables)
         self.tags = Tags(self.database)
-        self.objects = ObjectStore(self.folders.objects, clock=around.epoch, changed=around.object_changed)
+        self.objects = ObjectStore(self.folders.objects, clock=around.epoch)
         self.storage = self._storage()
         # callers
         self.iam = Iam(self.database, self.tags, around.epoch)

@@ -88,7 +88,11 @@ class Parts:
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = FaultInjector(epoch) if options.faults else None
-        self.account = compose(options, _around(self, epoch))
+        # the account, with what it asks of the parts that come after it
+        around = AccountSurroundings(
+            RECORDS, epoch, self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs
+        )
+        self.account = compose(options, around)
         self.folders = self.account.folders
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
         self.store = Store(self.account.database, epoch, lambda endpoint: self.state_events.changed(endpoint))
@@ -125,6 +129,7 @@ class Parts:
         self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
         self.versions = _versions(self)
+        self.account.objects.watch(self.versions.keeper.told)
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)
@@ -318,19 +323,6 @@ class Parts:
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
-
-
-def _around(parts: Parts, epoch: Callable[[], float]) -> AccountSurroundings:
-    """What the account asks of the parts that come after it."""
-    return AccountSurroundings(
-        RECORDS,
-        epoch,
-        parts._ahead_s,
-        parts._scale,
-        parts.refresh_metrics,
-        parts._growing_logs,
-        lambda *change: parts.versions.keeper.told(*change),
-    )
 
 
 def _versions(parts: Parts) -> VersionParts:

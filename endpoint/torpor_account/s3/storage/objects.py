@@ -66,11 +66,11 @@ def untold(bucket: str, key: str, there: bool) -> None:
 class Objects:
     """`changed` is called after each write and deletion that goes through here, before its caller gets the answer."""
 
-    def __init__(self, index: Index, tree: Tree, clock: Callable[[], float], changed: ObjectChanged = untold) -> None:
+    def __init__(self, index: Index, tree: Tree, clock: Callable[[], float]) -> None:
         self._index = index
         self._tree = tree
         self._clock = clock
-        self._changed = changed
+        self.changed: ObjectChanged = untold
 
     def open(self, name: ObjectName) -> Opened:
         """The object, with its row updated if the file was changed by hand. Raises NoSuchKey."""
@@ -111,7 +111,7 @@ class Objects:
             with self._index.writing() as rows:
                 rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", name)
                 remarked(rows, name.bucket, new, written=True)
-        self._changed(*name, False)
+        self.changed(*name, False)
 
     def tag(self, name: ObjectName, tags: dict[str, str]) -> None:
         entry = self.head(name)
@@ -163,7 +163,7 @@ class Objects:
         except FileNotFoundError as gone:
             raise S3Error(Refusal.NoSuchBucket, BucketName=entry.name.bucket) from gone
         self._landed(entry, new)
-        self._changed(*entry.name, True)
+        self.changed(*entry.name, True)
         return entry
 
     def _landed(self, entry: ObjectEntry, new: Marks) -> None:
