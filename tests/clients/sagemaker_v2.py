@@ -415,12 +415,14 @@ def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.compute_resource_requirements.resource_requirements import ResourceRequirements
     from sagemaker.deserializers import CSVDeserializer
     from sagemaker.enums import EndpointType
+    from sagemaker.exceptions import UnexpectedStatusException
+    from sagemaker.iterators import ByteIterator
     from sagemaker.model import Model
     from sagemaker.predictor import Predictor
     from sagemaker.s3 import S3Uploader
     from sagemaker.serializers import CSVSerializer
 
-    needs = ResourceRequirements(requests={"num_cpus": 1, "memory": 1024, "copies": 1})
+    needs = ResourceRequirements(requests={"num_cpus": 0.5, "memory": 1024, "copies": 1}, limits={"memory": 2048})
     artifact = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{session.default_bucket()}/apart", None)
     image = image_uris.retrieve("xgboost", session.boto_region_name, "1.7-1")
     predictors = []
@@ -434,6 +436,7 @@ def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
                 endpoint_type=EndpointType.INFERENCE_COMPONENT_BASED,
                 inference_component_name=name,
                 resources=needs,
+                managed_instance_scaling={"MinInstanceCount": 1, "MaxInstanceCount": 2},
                 serializer=CSVSerializer(),
                 deserializer=CSVDeserializer(),
             )
@@ -446,7 +449,45 @@ def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         session.wait_for_inference_component("first", poll=POLL_S)
         shown = session.describe_inference_component("first")
         assert shown["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}, shown
+    with step("update_predictor: another model and more memory under the same name"):
+        linear = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{session.default_bucket()}/apart", None)
+        larger = ResourceRequirements(requests={"num_cpus": 0.5, "memory": 1536, "copies": 1})
+        predictors[1].update_predictor(image_uri="torpor", model_data=linear, resources=larger)
+        again = Predictor("apart", session, CSVSerializer(), CSVDeserializer(), component_name="second")
+        close([float(value) for line in again.predict(around.rows) for value in line], around.expected["linear"])
+        kept = session.describe_inference_component("second")["Specification"]["ComputeResourceRequirements"]
+        assert kept["MinMemoryRequiredInMb"] == 1536, kept
+    with step("create_inference_component and update_inference_component of the session, and predict_stream"):
+        session.create_inference_component(
+            inference_component_name="third",
+            endpoint_name="apart",
+            variant_name="AllTraffic",
+            specification={
+                "Container": {"Image": "torpor", "ArtifactUrl": artifact},
+                "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 1024},
+            },
+            runtime_config={"CopyCount": 1},
+        )
+        third = Predictor("apart", session, CSVSerializer(), component_name="third")
+        assert b"".join(third.predict_stream(around.rows, iterator=ByteIterator))
+        changed = {"Container": {"Image": "torpor", "ArtifactUrl": linear}}
+        changed["ComputeResourceRequirements"] = {"MinMemoryRequiredInMb": 1024}
+        session.update_inference_component("third", changed, {"CopyCount": 2})
+        assert session.describe_inference_component("third")["RuntimeConfig"]["CurrentCopyCount"] == 2
+        names = session.list_and_paginate_inference_component_names_associated_with_endpoint("apart")
+        assert sorted(names) == ["first", "second", "third"], names
+    with step("one that fits nowhere is a CapacityError, or an UnexpectedStatusException with AWS's reason"):
+        huge = {"Container": {"Image": "torpor", "ArtifactUrl": artifact}}
+        huge["ComputeResourceRequirements"] = {"MinMemoryRequiredInMb": 64_000}
+        refused = ""
+        try:
+            session.create_inference_component("huge", "apart", "AllTraffic", huge, {"CopyCount": 1})
+        except UnexpectedStatusException as error:
+            refused = str(error)
+        assert "not enough hardware resources" in refused, refused
+        session.delete_inference_component("huge", wait=True)
     with step("delete_predictor of each, then delete_endpoint"):
+        third.delete_predictor(wait=True)
         for predictor in predictors:
             predictor.delete_predictor(wait=True)
         assert session.list_inference_components(endpoint_name_equals="apart")["InferenceComponents"] == []
