@@ -7,7 +7,7 @@ import pytest
 from tests.endpoint.fleet.components.helpers.component_shop import CAPACITY, ONE, SPECIFICATION, Shop, told
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentStatus, CopyResources
-from torpor_endpoint.core.resource_records import InstanceTypePool
+from torpor_endpoint.core.resource_records import EndpointStatus, InstanceTypePool
 from torpor_endpoint.dashboard.snapshot import snapshot
 
 LARGE, XLARGE, BIG = "ml.m5.large", "ml.m5.xlarge", "ml.m5.4xlarge"  # 8, 16 and 64 GiB
@@ -101,9 +101,11 @@ def test_instances_whose_number_is_fixed_are_all_of_the_first_pool() -> None:
 def test_copies_follow_an_update_of_the_pools(pools: tuple[InstanceTypePool, ...]) -> None:
     async def story(shop: Shop) -> None:
         await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        await reached(lambda: shop.endpoint.variants[0].instance_count == 2)  # as many as the copies have brought
+        await reached(lambda: shop.endpoint.status is EndpointStatus.IN_SERVICE)
         before = {life.instance for life in shop.lives.values() if life.placed_on}
         shop.update_endpoint(replace(POOLED, instance_type=pools[0].instance_type, pools=pools, instances_max=3))
-        await reached(lambda: shop.endpoint.status.value == "InService")
+        await reached(lambda: shop.endpoint.status is EndpointStatus.IN_SERVICE)
         kind = XLARGE if pools[0].instance_type == XLARGE else BIG
 
         def followed() -> bool:
