@@ -18,7 +18,15 @@ METADATA = {
 }
 
 
-LONG = ("01-quickstart", "03-right-size", "04-scale-to-zero", "05-policies", "06-replay", "07-compare-versions")
+LONG = (
+    "01-quickstart",
+    "03-right-size",
+    "04-scale-to-zero",
+    "05-policies",
+    "06-replay",
+    "07-compare-versions",
+    "09-components",
+)
 runs = [pytest.param(path, id=path.stem, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in NOTEBOOKS]
 
 

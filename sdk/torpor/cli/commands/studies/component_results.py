@@ -26,6 +26,11 @@ OTHERS = (
     " --components instances=2"
 )
 
+STRICTLY_HELD = (
+    "--aws-strict leaves these components out: on AWS no request waits for a copy. Give them copies=1, or strict=true"
+    " and a scaling, as target=2"
+)
+
 
 def recorded(trace: str, seed: int) -> "RecordedEndpoint | None":
     """The endpoint of inference components whose ledger the trace is; None for every other trace. Raises BadTrace,
@@ -53,9 +58,14 @@ def replayed(found: "RecordedEndpoint", line: str | None) -> "list[ComponentsRes
     return [_played(found.inputs, one) for one in scenarios]
 
 
-def asked(inputs: "SimulationInputs", line: str | None) -> "list[ComponentsResult]":
+def asked(inputs: "SimulationInputs", line: str | None, *, aws_strict: bool = False) -> "list[ComponentsResult]":
     """The components of the line; none without one. Raises UsageRefused, BadScenario, BadTrace."""
-    return [] if line is None else [_played(inputs, scenario_of(line, inputs))]
+    if line is None:
+        return []
+    scenario = scenario_of(line, inputs)
+    if aws_strict and not scenario.on_aws:
+        raise UsageRefused(STRICTLY_HELD)
+    return [_played(inputs, scenario)]
 
 
 def component_rows(one: "ComponentsResult", prices: "Prices") -> list[dict[str, str]]:

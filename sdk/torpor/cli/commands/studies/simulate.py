@@ -90,7 +90,7 @@ def simulate(
     if plot is not None:
         drawable(scenarios, priced)
     results = simulated_in_turn(inputs, scenarios, decisions, check, beside)
-    also = component_results.asked(inputs, components)
+    also = component_results.asked(inputs, components, aws_strict=aws_strict)
     told(inputs, results, also, priced, slo_s, as_json=as_json, out=out, plot=plot, check=check)
 
 

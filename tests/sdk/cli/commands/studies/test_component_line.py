@@ -60,6 +60,15 @@ def test_components_stand_beside_the_other_ways_on_as_many_instances_as_hold_the
     assert "not on AWS" in asleep.stdout
 
 
+def test_what_aws_does_not_have_is_refused_where_that_is_asked_for(run: Run) -> None:
+    held = run(TRACE, "--components", "copies=0", "--aws-strict", "--instances", "1")
+    assert held.exit_code == ExitCode.USAGE
+    assert "on AWS no request waits for a copy" in " ".join(held.stderr.split())
+    strict = run(TRACE, "--components", "copies=0,target=2,strict=true", "--aws-strict", "--instances", "1")
+    assert strict.exit_code == 0, strict.stderr
+    assert "requests failed without a copy, as on AWS (strict)" in " ".join(strict.stdout.split())
+
+
 def test_a_file_has_a_row_for_each_component(run: Run) -> None:
     Path("parts.csv").write_text(ROWS)
     done = run(TWO, "--components", "file=parts.csv,memory_mib=512", "--out", "out.csv")
