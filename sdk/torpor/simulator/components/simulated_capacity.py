@@ -14,7 +14,7 @@ from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.simulated_variant import SimulatedLife
 from torpor.simulator.engine.sizing_rounds import PERIOD_S
 from torpor.simulator.engine.virtual_time import Kernel
-from torpor_endpoint.core.packing.instance_demand import next_pool
+from torpor_endpoint.core.packing.instance_demand import further_instance
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 from torpor_endpoint.core.packing.scale_in_plans import CopyMove
 from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies
@@ -50,8 +50,9 @@ class SimulatedCapacity:
         self.begins = True  # what comes now is there before the trace begins
         self._rooms = {kind: scenario.room_of(kind) for kind in scenario.types}
         given = [InstanceTypePool(scenario.instance_type, 1)]
-        self._pools = tuple(scenario.pools) or tuple(given)
+        self._pools = [pool for pool in scenario.pools or given if pool.instance_type in self._rooms]
         self._next_look_s = inf
+        self._ending: set[int] = set()
         for _ in range(scenario.begins):
             self._start(scenario.types[0])
         self.look_soon()
@@ -73,8 +74,7 @@ class SimulatedCapacity:
         """Place a copy, on the instance of this number if one is given, and else on an instance more where that is
         allowed. False where there is no room for it."""
         found = self.standing.take(copy, self.places, only)
-        if found is None and only is None and (kind := self._may_grow(copy)) is not None:
-            came = self._start(kind)
+        if found is None and only is None and (came := self._further(copy)) is not None:
             found = self.standing.take(copy, self.places, came)
         if found is not None:
             self.look_soon()
@@ -111,8 +111,7 @@ class SimulatedCapacity:
         self._next_look_s, now_s, scenario = inf, self._kernel.now_s, self._scenario
         plan = self.standing.scale_in(self.places, scenario.scale_in, scenario.least, now_s)
         for number in plan.released:
-            life = self.wanted.pop(number).life
-            life.retired_s = life.ended_s = now_s
+            self._end(number)
         for move in plan.moves:
             self._moves(move)
         until_s = self.standing.quiet_until_s(self.places, scenario.scale_in, scenario.least, now_s)
@@ -121,17 +120,26 @@ class SimulatedCapacity:
         if until_s < inf:
             self._look_at(max(floor(now_s) + PERIOD_S, float(ceil(until_s))))
 
-    def _may_grow(self, copy: PackedCopy) -> str | None:
-        """The type of one more instance for the copy; None if none may come, or the copy would not fit on it."""
-        scenario = self._scenario
-        if not scenario.managed or len(self.wanted) >= scenario.most:
+    def _further(self, copy: PackedCopy) -> int | None:
+        """The number of one more instance for the copy; None if none may come, or helps."""
+        if not self._scenario.managed:
             return None
-        needs = dict.fromkeys(self._rooms, copy.needs)
-        found = next_pool(self._pools, scenario.lacking, needs, self._rooms)
-        return None if found is None else found.instance_type
+        coming = further_instance(copy, self.packed, self._pools, self._rooms, self._scenario.most)
+        if coming is None:
+            return None
+        if coming.instead_of is not None:
+            self._end(coming.instead_of)
+        return self._start(coming.instance_type)
+
+    def _end(self, number: int) -> None:
+        """The instance leaves. Its number is free after this moment, as in the endpoint."""
+        life = self.wanted.pop(number).life
+        life.retired_s = life.ended_s = self._kernel.now_s
+        self._ending.add(number)
+        self._kernel.soon(self._ending.discard, number)
 
     def _start(self, kind: str) -> int:
-        number = next(number for number in count() if number not in self.wanted)
+        number = next(number for number in count() if number not in self.wanted and number not in self._ending)
         now_s = self._kernel.now_s
         life = SimulatedLife(f"instance/{number}", now_s)
         life.ready_s = now_s if self.begins else now_s + self._scenario.instance_wake_s

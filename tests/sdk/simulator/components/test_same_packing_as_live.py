@@ -14,7 +14,7 @@ from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.simulated_endpoint import SimulatedEndpoint
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.packing.packed_instances import PackedInstance
-from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy, Variant
+from torpor_endpoint.core.resource_records import InstanceTypePool, ScaleIn, ScaleInStrategy, Variant
 
 IDLE = replace(MANAGED, instances_max=3, scale_in=ScaleIn(ScaleInStrategy.IDLE_RELEASE))
 CONSOLIDATION = replace(IDLE, scale_in=ScaleIn(ScaleInStrategy.CONSOLIDATION, step_max=1, cooldown_s=300.0))
@@ -32,21 +32,31 @@ class Change:
     copies: int
 
 
-Places = dict[int, tuple[str, ...]]
-"""By the number of each instance, its copies."""
+POOLED = replace(
+    CONSOLIDATION,
+    pools=tuple(InstanceTypePool(kind, rank) for rank, kind in enumerate(("ml.m5.large", "ml.m5.xlarge"), 1)),
+)
+Places = dict[int, tuple[str | None, ...]]
+"""By the number of each instance, its type and its copies."""
 
 changes = st.lists(
     st.builds(Change, st.sampled_from((7.0, 60.0, 350.0, 700.0)), st.sampled_from(NAMES), st.integers(0, 4)),
     min_size=3,
     max_size=8,
 )
-kinds = st.tuples(*(st.tuples(st.sampled_from((1500, 2400, 3600)), st.booleans()) for _ in NAMES))
+
+
+def kinds(*memory_mib: int) -> st.SearchStrategy[tuple[tuple[int, bool], ...]]:
+    return st.tuples(*(st.tuples(st.sampled_from(memory_mib), st.booleans()) for _ in NAMES))
+
+
 Kinds = tuple[tuple[int, bool], ...]
 
 
 def shown(packed: list[PackedInstance]) -> Places:
     return {
-        one.number: tuple(sorted(f"{copy.name.component}/{copy.name.number}" for copy in one.copies)) for one in packed
+        one.number: (one.instance_type, *sorted(f"{copy.name.component}/{copy.name.number}" for copy in one.copies))
+        for one in packed
     }
 
 
@@ -89,6 +99,7 @@ def simulated(capacity: Variant, sizes: Kinds, story: list[Change]) -> list[Plac
         capacity.instances_min,
         capacity.instances_max,
         capacity.scale_in,
+        capacity.pools,
     )
     endpoint = SimulatedEndpoint(scenario, {name: ModelProfile(name, 0, 0) for name in NAMES}, lambda calls: None)
     kernel, found = endpoint.kernel, list[Places]()
@@ -104,6 +115,12 @@ def simulated(capacity: Variant, sizes: Kinds, story: list[Change]) -> list[Plac
 
 @pytest.mark.parametrize("capacity", [FIXED, IDLE, CONSOLIDATION, KEPT], ids=["fixed", "idle", "consolidation", "kept"])
 @settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-@given(kinds, changes)
+@given(kinds(1500, 2400, 3600), changes)
 def test_copies_stand_where_the_live_endpoint_places_them(capacity: Variant, sizes: Kinds, story: list[Change]) -> None:
     assert simulated(capacity, sizes, story) == live(capacity, sizes, story)
+
+
+@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(kinds(1500, 3600, 9000), changes)
+def test_copies_bring_instances_of_the_pools_that_the_live_endpoint_takes(sizes: Kinds, story: list[Change]) -> None:
+    assert simulated(POOLED, sizes, story) == live(POOLED, sizes, story)
