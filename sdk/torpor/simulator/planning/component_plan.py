@@ -7,7 +7,6 @@ requests are late gets another copy where there is room, on an instance of its o
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Final
 
 from torpor.simulator.components.component_scenario import ComponentScenario
@@ -38,10 +37,8 @@ def component_ways(search: Search) -> dict[str, Apart]:
     if found is None:
         return {}
     ways = {found.scenario.name: _apart(search, found)}
-    if search.goal.met(found) and search.space.idle_s and not search.space.aws_strict:
-        asleep = min(
-            _asleep(search, found.scenario), key=lambda one: one.usd_per_month(search.prices) or inf, default=None
-        )
+    if search.goal.met(found) and not search.space.aws_strict:
+        asleep = _asleep(search, found.scenario)
         if asleep is not None:
             ways[asleep.scenario.name] = _apart(search, asleep)
     return ways
@@ -141,17 +138,21 @@ def _replaced(setups: Sequence[ComponentSetup], changed: ComponentSetup) -> tupl
     return tuple(changed if one.name == changed.name else one for one in setups)
 
 
-def _asleep(search: Search, scenario: ComponentScenario) -> Iterator[ComponentsResult]:
-    """The same components without copies of their own, by each keep-alive of the space: those that meet the goal."""
+def _asleep(search: Search, scenario: ComponentScenario) -> ComponentsResult | None:
+    """The same components without copies of their own, by the shortest keep-alive of the space that meets the goal: a
+    longer one has fewer late requests, and costs more. None if none meets it."""
     for idle_s in sorted(search.space.idle_s):
         setups = tuple(replace(one, copies=0, idle_s=idle_s) for one in scenario.components)
         asleep = scenario.altered(components=setups, instances_min=0, instances_max=scenario.instances, instances=1)
         search.says(f"{asleep.name} after {idle_s:g} s")
         late = _LateByModel(search.goal.late_s - scenario.overhead_s, search.late_max)
         try:
-            yield run_components(search.inputs, asleep, late)
+            found = run_components(search.inputs, asleep, late)
         except Hopeless:
             continue
+        if search.goal.met(found):
+            return found
+    return None
 
 
 class _LateByModel:
