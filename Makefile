@@ -19,7 +19,7 @@ setup: $(READY)
 
 # An older XGBoost is installed apart, which reads models that the pinned one no longer does (docs/reference/xgboost.md).
 # A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
-# which little is imported, or which are compiled already. A file that does not compile stands in nobody's way, as with pip.
+# which little is imported, or which are compiled already. Processes that start together would each compile ours. A file that does not compile stands in nobody's way, as with pip.
 SELDOM := moto|mypy|mypyc|pip|setuptools|pkg_resources|onnxruntime|onnx|debugpy|fontTools|playwright|pygments|tornado|wcwidth|prompt_toolkit|future|docutils|pymdownx|gunicorn|jedi|PIL|backrefs|IPython
 $(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard container/torpor_container/trees/*.[ch])
 	@echo "Building $(VENV) from pinned versions: a minute or two, and 1.2 GB of disk. Only the first time."
@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard container/tor
 	$(BIN)/python $(PIP) --constraint constraints.txt pip
 	$(BIN)/python $(PIP) --constraint constraints.txt --no-compile --editable ".[dev]"
 	$$($(BIN)/python -c 'from torpor_container.formats.xgboost import older_versions; print(older_versions.command())') --quiet --disable-pip-version-check
-	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib || true
+	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib container endpoint sdk || true
 	touch $(READY)
 
 demo: $(READY)

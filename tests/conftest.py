@@ -1,14 +1,19 @@
 """Hypothesis sets no deadline, since other programs share the machine, and tries fewer examples than it does otherwise;
 `make test-thorough` tries ten times as many.
 
-Processes that share the tests (`-n 4`) take a file at a time, in the files' order, and import it then: what a file
-has in common is made once, and no test meets what an earlier turn of its own file left in a server that all share.
+Processes that share the tests (`-n 4`) take a file at a time, slow ones first, and import it then: what a file has in
+common is made once, and no test meets what an earlier turn of its own file left in a server that all share.
 
-What collection imports stays until the end: the garbage collector does not look through it again and again. So do the
+Numeric libraries have one thread each: the threads of several would wait for one another by spinning, which takes as
+much processor time as the tests themselves on a busy machine. An instance of an endpoint has as many as ever.
+
+What collection imports stays until the end: the garbage collector does not look through it again and again, and seldom
+through what tests make, which is much and short-lived. So do the
 models of AWS's services: each session of boto3 would read its own, a third of a second for SageMaker's.
 """
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +24,7 @@ from hypothesis import settings
 
 from tests.account.helpers.database_fixtures import database_url, opened, postgresql
 from tests.helpers import files_in_turn, zygotes
+from torpor_container.processes.zygote import ONE_THREAD
 from torpor_container.processes.zygote_client import ZygoteClient
 
 __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
@@ -26,6 +32,7 @@ __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixture
 settings.register_profile("shared", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("shared")
+os.environ.update(ONE_THREAD)
 gc.disable()
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
@@ -39,6 +46,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
+    gc.set_threshold(20_000)
     gc.enable()
     gc.freeze()
 

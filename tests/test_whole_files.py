@@ -1,10 +1,14 @@
-"""A process of the tests that crashes costs one test, a failed import is an error, and the run comes to its end."""
+"""A process of the tests that crashes costs one test, a failed import is an error, and the run comes to its end. What
+takes long comes early.
+"""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.files_in_turn import begins
 
 CONFTEST = """
 from tests.helpers import files_in_turn
@@ -47,3 +51,14 @@ def test_a_crash_and_a_failed_import_cost_one_test_each(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=600)
     assert "2 failed, 28 passed, 1 error" in ran.stdout, ran.stdout
     assert ran.returncode == pytest.ExitCode.INTERRUPTED  # which `make test-failed` does not make up for
+
+
+def test_what_takes_long_begins_early() -> None:
+    files = {
+        "tests/sdk/test_plots.py": "import pytest",
+        "tests/sdk/test_up.py": "import subprocess",
+        "tests/sdk/test_demo.py": "import subprocess\n\n@pytest.mark.slow",
+        "tests/test_names.py": "import ast",
+    }
+    ordered = sorted(files, key=lambda file: begins(file, files[file]))
+    assert [Path(file).stem for file in ordered] == ["test_names", "test_demo", "test_up", "test_plots"]

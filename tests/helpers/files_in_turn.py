@@ -14,6 +14,8 @@ import pytest
 
 WHOLE = "whole"
 FAILED_FIRST = "lf", "failedfirst"
+STARTS = "subprocess", "live", "torpor.local"
+"""A file of tests that start processes has one of these words."""
 HOUSE = "tests"
 """The folder whose own files read the whole repository. One process runs them all, and parses each module once."""
 
@@ -24,6 +26,15 @@ def is_whole(item: str) -> bool:
 
 def file_of(item: str) -> str:
     return item.split("::", maxsplit=1)[0]
+
+
+def begins(file: str, text: str) -> int:
+    """When the turn of a file comes: the least first. What takes long comes early, since whoever gets it last is waited
+    for by all others: one process takes the tests of the house, then come slow tests, then those that start
+    processes."""
+    if is_of_the_house(file):
+        return 0
+    return 1 if "mark.slow" in text else 2 if any(word in text for word in STARTS) else 3
 
 
 def is_of_the_house(item: str) -> bool:
@@ -88,11 +99,11 @@ class FilesInTurn:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
-        """Keep all whole files: which of their tests are selected is not known yet. The most work begins first."""
+        """Keep all whole files: which of their tests are selected is not known yet."""
         files = [item for item in items if isinstance(item, FileInTurn)]
         yield
         if files:
-            items[:] = sorted(files, key=lambda file: not is_of_the_house(file.nodeid))
+            items[:] = sorted(files, key=lambda file: begins(file.nodeid, file.path.read_text()))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

@@ -106,7 +106,9 @@ def test_policies_are_listed_by_their_use_awss_own_too(iam: Any) -> None:
 
 def test_awss_own_policies_are_listed_beside_those_of_the_account(iam: Any) -> None:
     iam.create_policy(PolicyName="readers", PolicyDocument=permissions())
-    found = [one["Arn"] for page in iam.get_paginator("list_policies").paginate() for one in page["Policies"]]
+    pages = list(iam.get_paginator("list_policies").paginate(PaginationConfig={"PageSize": 1000}))
+    assert len(pages) > 1
+    found = [one["Arn"] for page in pages for one in page["Policies"]]
     assert {POLICY, "arn:aws:iam::aws:policy/AdministratorAccess"} <= set(found)
     assert len(found) == len(set(found))
 
