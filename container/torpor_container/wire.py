@@ -166,6 +166,10 @@ class EffortFields(TypedDict):
     delay_s: float  # of waits for anything else: a disk, a network, another thread
 
 
+VICTIMS_REPORTED_MAX = 50
+"""A response header names at most this many of the models that one load evicted. The decisions name all of them."""
+
+
 class ColdLoad(TypedDict):
     """How a model came into memory."""
 

@@ -7,13 +7,11 @@ ships is used.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_container.typed_json import read, written
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.pricing.prices import PRICES, Prices, by_item, by_plan
-from torpor_endpoint.core.pricing.quotes import Quote, SavingsRate
+from torpor_endpoint.core.pricing.price_list import PriceList
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 
 class KeptPricesUnusable(ValueError):
@@ -23,34 +21,16 @@ class KeptPricesUnusable(ValueError):
         super().__init__(f"{path} cannot be used ({reason}): write it with `torpor prices update FILE`, or remove it")
 
 
-@dataclass(frozen=True)
-class KeptPrices:
-    """The prices of one region, as the file has them. `types` are the sizes of types that Torpor does not know."""
-
-    region: str
-    dated: str
-    source: str
-    quotes: tuple[Quote, ...]
-    types: tuple[InstanceType, ...] = ()
-    savings: tuple[SavingsRate, ...] = ()
-
-    @property
-    def prices(self) -> Prices:
-        types = {**{one.name: one for one in self.types}, **CATALOGUE}
-        rates = by_plan(self.savings)
-        return Prices(types, by_item(self.quotes), self.dated, self.source, self.region, rates)
-
-
 def kept_path(environment: Mapping[str, str] = os.environ) -> Path:
     folder = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~"), ".config")
     return Path(folder, "torpor", "prices.json").expanduser()
 
 
-def kept_prices(path: Path | None = None) -> KeptPrices | None:
+def kept_prices(path: Path | None = None) -> PriceList | None:
     """The kept list; None if there is none. Raises KeptPricesUnusable."""
     path = kept_path() if path is None else path
     try:
-        return read(KeptPrices, json.loads(path.read_text("utf-8")))
+        return read(PriceList, json.loads(path.read_text("utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -63,7 +43,7 @@ def current_prices() -> Prices:
     return PRICES if kept is None else kept.prices
 
 
-def keep(kept: KeptPrices, path: Path | None = None) -> Path:
+def keep(kept: PriceList, path: Path | None = None) -> Path:
     """Write the list, atomically: a failure leaves the old one. Raises OSError."""
     path = kept_path() if path is None else path
     path.parent.mkdir(parents=True, exist_ok=True)

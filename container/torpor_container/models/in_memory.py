@@ -28,10 +28,8 @@ from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier
 from torpor_container.running.runners import Runner
 from torpor_container.waiting.quiet_timeout import patiently
-from torpor_container.wire import UNLOAD, ColdLoad, LoadedModel, WaitStep
+from torpor_container.wire import UNLOAD, VICTIMS_REPORTED_MAX, ColdLoad, LoadedModel, WaitStep
 
-VICTIMS_REPORTED_MAX = 50
-"""A response header names at most this many of the models that one load evicted. The decisions name all of them."""
 FEWER_SHARE = "a file that fewer instances map"
 """What needs the room when an instance is charged more for the models that it has."""
 CLOSE_S = 5.0

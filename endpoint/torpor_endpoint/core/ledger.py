@@ -21,6 +21,9 @@ LOAD, PREDICT, STREAM = WaitStep.LOAD.value, WaitStep.PREDICT.value, WaitStep.ST
 
 MINUTE_S = 60
 ERROR_FROM = 400
+MOMENTS_MAX, MOMENTS_AT_ONCE, MOMENT_DIGITS = 48, 8, 4
+"""Of how many warm requests for a model in a minute the moment is kept; of how many that are told of at once; and with
+how many digits each. A model that is called more often is hardly ever evicted, so that their order means less."""
 UNKNOWN = "unknown"
 """The size of an instance whose life is not in the ledger."""
 
@@ -146,17 +149,20 @@ class SpanKey(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The arrivals of the first and the last of some requests, in epoch seconds, and the seconds of their minute in
-    which any arrived (`arrival_seconds`). So a minute's quiet times are known, in a number that does not grow."""
+    """The arrivals of the first and the last of some requests, in epoch seconds, the seconds of their minute in which
+    any arrived (`arrival_seconds`), and the moments of some of them (`arrival_moments`). So a minute's quiet times are
+    known, and the order of requests for models that are called seldom, in a row that does not grow."""
 
     first_s: float
     last_s: float
     seconds: int = 0  # 0 is not known
+    moments: str = ""  # of the first MOMENTS_MAX that were told
 
     def __or__(self, other: "Span") -> "Span":
         """The span that covers both."""
         seconds = self.seconds | other.seconds
-        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s), seconds)
+        moments = (self.moments + other.moments)[: MOMENTS_MAX * MOMENT_DIGITS]
+        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s), seconds, moments)
 
 
 class MemoryKey(NamedTuple):
@@ -209,6 +215,17 @@ def minute_of(at_s: float) -> int:
 def arrival_seconds(arrivals_s: Iterable[float]) -> int:
     """The seconds of a minute in which requests arrived: bit 0 stands for the first one, bit 59 for the last."""
     return sum([1 << second for second in {second % MINUTE_S for second in set(map(int, arrivals_s))}])
+
+
+def arrival_moments(arrivals_s: Iterable[float]) -> str:
+    """The milliseconds of their minute at which requests arrived, of the last MOMENTS_AT_ONCE, each in four hexadecimal
+    digits."""
+    return "".join([f"{int(at_s * 1000) % 60_000:04x}" for at_s in sorted(arrivals_s)[-MOMENTS_AT_ONCE:]])
+
+
+def moments_ms(moments: str) -> list[int]:
+    """What `arrival_moments` wrote."""
+    return [int(moments[at : at + MOMENT_DIGITS], 16) for at in range(0, len(moments), MOMENT_DIGITS)]
 
 
 def milliseconds(seconds: float) -> int:

@@ -85,9 +85,11 @@ class Ledger:
             )
         cold = is_cold(invocation.steps)
         if not cold:
-            whole_s = int(invocation.at_s)
-            second = whole_s % MINUTE_S
-            self._span(invocation, Span(invocation.at_s, invocation.at_s, 1 << second), whole_s - second)
+            at_s = invocation.at_s
+            whole_s, at_ms = divmod(int(at_s * 1000), 1000)
+            second = whole_s % MINUTE_S  # the moment is as `arrival_moments` writes it, without its calls
+            span = Span(at_s, at_s, 1 << second, f"{second * 1000 + at_ms:04x}")
+            self._span(invocation, span, whole_s - second)
         self._sums(invocation).add(invocation, cold)
         if invocation.container_s:
             self._containers(invocation, 1, not cold and invocation.status < ERROR_FROM)
@@ -102,7 +104,7 @@ class Ledger:
         if warm.container_s:
             self._containers(warm, len(warm.totals_s), True)
         if warm.span_s is not None:
-            self._span(warm, Span(*warm.span_s, warm.seconds), minute_of(warm.at_s))
+            self._span(warm, Span(*warm.span_s, warm.seconds, warm.moments), minute_of(warm.at_s))
 
     def looked(self, reading: MemoryReading) -> None:
         """Add a reading of the memory that an instance uses beside its models."""

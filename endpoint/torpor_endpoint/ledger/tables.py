@@ -9,6 +9,8 @@ from typing import TypeVar
 from torpor_account.storage.databases.database import Database, DatabasePart, Migration
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
+    MOMENT_DIGITS,
+    MOMENTS_MAX,
     ContainerKey,
     ContainerSums,
     MemoryKey,
@@ -126,6 +128,7 @@ _STEPS = (
     ALTER TABLE memory ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE memory ADD COLUMN workers INTEGER NOT NULL DEFAULT 0;
     """,
+    "ALTER TABLE spans ADD COLUMN moments TEXT NOT NULL DEFAULT '';",
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
@@ -300,6 +303,8 @@ _SPAN = _merged(
         "first_s": "least(spans.first_s, excluded.first_s)",
         "last_s": "greatest(spans.last_s, excluded.last_s)",
         "seconds": "spans.seconds | excluded.seconds",
+        "moments": f"CASE WHEN length(spans.moments) < {MOMENTS_MAX * MOMENT_DIGITS}"
+        " THEN spans.moments || excluded.moments ELSE spans.moments END",
     },
 )
 _MEMORY = _added("memory", MemoryKey._fields, names(MemorySums))

@@ -8,8 +8,8 @@ ireland.prices.usd_per_hour("ml.r5.2xlarge")
 
 from torpor.prices.aws_price_list import read
 from torpor.prices.current_list import current, reset, update
-from torpor.prices.lists import SHIPPED, PriceList
 from torpor.prices.offers import PriceFileRefused
+from torpor_endpoint.core.pricing.price_list import SHIPPED, PriceList
 from torpor_endpoint.core.pricing.quotes import DATA_MOVED, SERVERLESS, Quote
 
 __all__ = [

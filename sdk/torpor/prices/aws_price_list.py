@@ -6,18 +6,16 @@ or of all. It takes on-demand prices in US dollars, and of tiered prices the fir
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
-from torpor.prices.json_stream import JsonStream
-from torpor.prices.lists import PriceList
-from torpor.prices.offers import USD, Attributes, Offer, PriceFileRefused, PriceLine, opened, read_offer
+from torpor.prices.offers import USD, Attributes, Offer, PriceFileRefused, PriceLine, is_json, read_offer, refusing
 from torpor.prices.savings_offers import savings_rates
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
+from torpor_endpoint.core.pricing.price_list import PriceList
 from torpor_endpoint.core.pricing.quotes import (
     DATA_MOVED,
     GB,
@@ -135,17 +133,17 @@ def read(path: str | Path, region: str | None = None) -> PriceList:
         offer.published[:10],
         f"AWS Price List, offer {offer.code}, {place}, {path.name}",
         tuple(price.quote(path.name) for price in _current(path, charged)),
-        MappingProxyType({**_sizes(charged), **CATALOGUE}),
+        tuple(_further_types(charged)),
     )
 
 
 def read_savings(path: str | Path) -> tuple[SavingsRate, ...]:
     """The rates of SageMaker's savings plans, from AWS's file of them. Raises OSError, PriceFileRefused."""
     path = Path(path)
-    with opened(path) as (file, is_json):
-        if not is_json:
+    with refusing(path):
+        if not is_json(path):
             raise PriceFileRefused(path, "is no JSON: name AWS's JSON file of a region's savings plans")
-        return savings_rates(path, JsonStream(file), _item_of)
+        return savings_rates(path, _item_of)
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
@@ -223,11 +221,12 @@ def _current(path: Path, prices: Iterable[_Price]) -> list[_Price]:
     return [*others, *(sizes[-1] for sizes in by_memory.values())]
 
 
-def _sizes(prices: Iterable[_Price]) -> Mapping[str, InstanceType]:
-    """The sizes of the instance types that the file describes."""
-    hosted = (price for price in prices if price.unit == HOUR and not price.item.startswith(TRANSFORM))
-    found = ((price.item, _size(price.item, price.line.attributes)) for price in hosted)
-    return {name: size for name, size in found if size is not None}
+def _further_types(prices: Iterable[_Price]) -> Iterator[InstanceType]:
+    """The sizes of the instance types that the file describes and Torpor does not know."""
+    hosted = {price.item: price for price in prices if price.unit == HOUR and not price.item.startswith(TRANSFORM)}
+    for name, price in hosted.items():
+        if name not in CATALOGUE and (size := _size(name, price.line.attributes)) is not None:
+            yield size
 
 
 def _size(name: str, attributes: Mapping[str, str]) -> InstanceType | None:

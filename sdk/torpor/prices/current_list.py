@@ -5,12 +5,11 @@ from pathlib import Path
 
 from torpor.errors import TorporError
 from torpor.prices.aws_price_list import read, read_savings
-from torpor.prices.lists import SHIPPED, PriceList
 from torpor.prices.savings_offers import is_of_savings
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE
+from torpor_endpoint.core.pricing.price_list import SHIPPED, PriceList
 from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_PUTS, S3_STORED
 from torpor_endpoint.core.pricing.shipped_prices import PRICED_ON, shipped_quotes, shipped_regions
-from torpor_endpoint.kept_prices import KeptPrices, KeptPricesUnusable, keep, kept_path, kept_prices
+from torpor_endpoint.kept_prices import KeptPricesUnusable, keep, kept_path, kept_prices
 
 OF_S3 = frozenset({S3_STORED, S3_GETS, S3_PUTS})
 
@@ -19,7 +18,7 @@ def current(region: str | None = None) -> PriceList:
     """The price list in use, or what ships of another region. Raises TorporError for a kept list that cannot be used,
     and for a region of which no price is known."""
     kept = _kept()
-    found = SHIPPED if kept is None else _as_list(kept)
+    found = SHIPPED if kept is None else kept
     if region is None or region == found.region:
         return found
     quotes = shipped_quotes(region)
@@ -64,17 +63,12 @@ def reset() -> bool:
 # -- inside --------------------------------------------------------------------------------------------------------
 def _kept_from(found: PriceList) -> PriceList:
     """Keep this list, and return it."""
-    further = tuple(one for name, one in found.types.items() if name not in CATALOGUE)
-    keep(KeptPrices(found.region, found.dated, found.source, found.quotes, further, found.savings))
+    keep(found)
     return found
 
 
-def _kept() -> KeptPrices | None:
+def _kept() -> PriceList | None:
     try:
         return kept_prices()
     except KeptPricesUnusable as error:
         raise TorporError(str(error)) from error
-
-
-def _as_list(kept: KeptPrices) -> PriceList:
-    return PriceList(kept.region, kept.dated, kept.source, kept.quotes, kept.prices.types, kept.savings)

@@ -1,25 +1,31 @@
-"""Reads AWS's price list files, in JSON or CSV, as a stream of one kind of line. It does not interpret the lines.
+"""Reads AWS's price list files, in JSON or CSV, as lines of one kind. It does not interpret the lines.
 
 AWS, on its service price list files: "The first five rows of the CSV file contain the metadata for the price list file.
 The sixth row has the column names"; in the JSON, "the product details and pricing details are in separate sections".
-A file of all regions has hundreds of megabytes: only the lines of wanted products are kept.
+A file of all regions has hundreds of megabytes: a JSON file is in memory once, as it is, and only the lines of wanted
+products are made.
 """
 
 import csv
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TypeVar
+
+from msgspec import DecodeError, Raw, Struct, ValidationError, json
 
 from torpor.errors import TorporError
-from torpor.prices.json_stream import CutShort, JsonStream
 
 ON_DEMAND = "OnDemand"
 USD = "USD"
 AGAIN = "fetch it from AWS again"
+TRUNCATED = "truncated"
+"""What msgspec says of a document that ends before its end."""
 
+D = TypeVar("D")
 Attributes = Mapping[str, str]
 """A product's, by name in lower-case letters only: `usagetype`, `regioncode`."""
 
@@ -62,23 +68,24 @@ class Offer:
     lines: tuple[PriceLine, ...]
 
 
+class CutShort(ValueError):
+    """The file ends before its end."""
+
+
 def read_offer(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
     """Read a file, with the lines of the products that are wanted. Raises OSError, or PriceFileRefused for a file in
     neither format."""
-    with opened(path) as (file, is_json):
-        return _from_json(JsonStream(file), wanted) if is_json else _from_csv(file, wanted)
+    with refusing(path):
+        return _from_json(path, wanted) if is_json(path) else _from_csv(path, wanted)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[TextIO, bool]]:
-    """The file, and whether it looks like JSON. What goes wrong inside the with-statement becomes PriceFileRefused."""
+def refusing(path: Path) -> Iterator[None]:
+    """What goes wrong with the file inside the with-statement becomes PriceFileRefused."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            begins = file.read(1024).lstrip()[:1]
-            file.seek(0)
-            if not begins:
-                raise PriceFileRefused(path, f"is empty: {AGAIN}")
-            yield file, begins in "{["
+        yield
+    except PriceFileRefused:
+        raise
     except CutShort:
         raise PriceFileRefused(path, f"is cut short: {AGAIN}") from None
     except UnicodeDecodeError as exc:
@@ -86,67 +93,95 @@ def opened(path: Path) -> Iterator[tuple[TextIO, bool]]:
     except KeyError as exc:
         raise PriceFileRefused(path, f"is not an AWS price list: it has no {exc}: name AWS's own JSON or CSV") from exc
     except (AttributeError, TypeError, ValueError, csv.Error) as exc:
-        if isinstance(exc, PriceFileRefused):
-            raise
         raise PriceFileRefused(path, f"is not an AWS price list, or is cut short ({exc}): {AGAIN}") from exc
 
 
-# -- inside --------------------------------------------------------------------------------------------------------
+def is_json(path: Path) -> bool:
+    """Whether the file looks like JSON. Raises PriceFileRefused for an empty one."""
+    with path.open(encoding="utf-8-sig") as file:
+        begins = file.read(1024).lstrip()[:1]
+    if not begins:
+        raise PriceFileRefused(path, f"is empty: {AGAIN}")
+    return begins in "{["
+
+
+def document(path: Path, kind: type[D]) -> D:
+    """The JSON document of a file. Raises CutShort, ValueError."""
+    return decoded(path.read_bytes().removeprefix(BOM_UTF8), kind)
+
+
+def decoded(text: bytes | Raw, kind: type[D]) -> D:
+    """JSON as this kind. Raises CutShort, ValueError."""
+    try:
+        return json.decode(text, type=kind)
+    except ValidationError as exc:
+        raise ValueError(str(exc)) from None
+    except DecodeError as exc:
+        raise CutShort(str(exc)) if TRUNCATED in str(exc) else ValueError(str(exc)) from None
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+class _Product(Struct):
+    attributes: dict[str, str]
+
+
+class _Price(Struct, rename="camel"):
+    unit: str
+    price_per_unit: dict[str, str]
+    begin_range: str = "0"
+
+
+class _Term(Struct, rename="camel"):
+    price_dimensions: dict[str, _Price]
+    effective_date: str = ""
+
+
+class _OfferFile(Struct, rename="camel"):
+    """Each product, and each product's prices, stay text until they are wanted."""
+
+    offer_code: str | None = None
+    publication_date: str | None = None
+    products: dict[str, Raw] | None = None
+    terms: dict[str, dict[str, Raw]] | None = None
+
+
 def _plain(name: str) -> str:
     """A name in lower case without spaces: AWS writes `usagetype`, `usageType` and `Usage Type`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _from_json(stream: JsonStream, wanted: Callable[[Attributes], bool]) -> Offer:
-    head: dict[str, Any] = {}
-    products: dict[str, Attributes] = {}
+def _from_json(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
+    found = document(path, _OfferFile)
+    if found.products is None:
+        raise KeyError("products")
+    if found.terms is None:
+        raise KeyError("terms")
+    if found.offer_code is None or found.publication_date is None:
+        raise KeyError("publicationDate" if found.offer_code else "offerCode")
+    prices = found.terms.get(ON_DEMAND, {})
     lines: list[PriceLine] = []
-    for name in stream.members():
-        if name == "products":
-            products |= _products(stream, wanted)
-            head[name] = True
-        elif name == "terms":
-            if "products" not in head:
-                raise KeyError("products")  # AWS has them first
-            lines += _terms(stream, products)
-            head[name] = True
-        else:
-            head[name] = stream.value()
-    stream.end()
-    for name in ("products", "terms"):
-        if name not in head:
-            raise KeyError(name)
-    return Offer(head["offerCode"], head["publicationDate"], tuple(lines))
+    for sku, product in found.products.items():
+        attributes = {_plain(name): value for name, value in decoded(product, _Product).attributes.items()}
+        if sku in prices and wanted(attributes):
+            lines += _of_product(sku, attributes, decoded(prices[sku], dict[str, _Term]))
+    return Offer(found.offer_code, found.publication_date, tuple(lines))
 
 
-def _products(stream: JsonStream, wanted: Callable[[Attributes], bool]) -> Iterator[tuple[str, Attributes]]:
-    for sku in stream.members():
-        found = stream.value()["attributes"]
-        attributes = {_plain(name): value for name, value in found.items()}
-        if wanted(attributes):
-            yield sku, attributes
+def _of_product(sku: str, attributes: Attributes, terms: Mapping[str, _Term]) -> Iterator[PriceLine]:
+    for term in terms.values():
+        for price in term.price_dimensions.values():
+            currency, amount = next(iter(price.price_per_unit.items()))
+            if USD in price.price_per_unit:
+                currency, amount = USD, price.price_per_unit[USD]
+            yield PriceLine(sku, amount, currency, price.unit, price.begin_range, term.effective_date, attributes)
 
 
-def _terms(stream: JsonStream, products: Mapping[str, Attributes]) -> Iterator[PriceLine]:
-    for kind in stream.members():
-        for sku in stream.members():
-            offers = stream.value()
-            if kind == ON_DEMAND and sku in products:
-                yield from _of_product(sku, products[sku], offers)
+def _from_csv(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return _from_rows(csv.reader(file, strict=True), wanted)
 
 
-def _of_product(sku: str, attributes: Attributes, offers: dict[str, Any]) -> Iterator[PriceLine]:
-    for offer in offers.values():
-        for price in offer["priceDimensions"].values():
-            currency, amount = next(iter(price["pricePerUnit"].items()))
-            if USD in price["pricePerUnit"]:
-                currency, amount = USD, price["pricePerUnit"][USD]
-            begins, effective = price.get("beginRange", "0"), offer.get("effectiveDate", "")
-            yield PriceLine(sku, amount, currency, price["unit"], begins, effective, attributes)
-
-
-def _from_csv(file: TextIO, wanted: Callable[[Attributes], bool]) -> Offer:
-    rows = csv.reader(file, strict=True)
+def _from_rows(rows: Iterator[list[str]], wanted: Callable[[Attributes], bool]) -> Offer:
     head: dict[str, str] = {}
     for row in rows:
         if row and row[0] == "SKU":

@@ -6,10 +6,10 @@ Upfront SageMaker Savings Plan`, and with `rates`: the usage type that is discou
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from torpor.prices.json_stream import JsonStream
-from torpor.prices.offers import USD, PriceFileRefused
+from msgspec import Raw, Struct
+
+from torpor.prices.offers import USD, PriceFileRefused, decoded, document
 from torpor_endpoint.core.pricing.quotes import SavingsRate
 
 SAVINGS = "savingsPlan"
@@ -21,39 +21,48 @@ def is_of_savings(path: Path) -> bool:
         return "MachineLearningSavingsPlans" in file.read(16_384)
 
 
-def savings_rates(path: Path, stream: JsonStream, item_of: Callable[[str], str | None]) -> tuple[SavingsRate, ...]:
+def savings_rates(path: Path, item_of: Callable[[str], str | None]) -> tuple[SavingsRate, ...]:
     """The rates of the items that `item_of` finds for a usage type. Raises PriceFileRefused, ValueError, KeyError."""
-    found: list[SavingsRate] = []
-    has_terms = False
-    for name in stream.members():
-        if name != "terms":
-            stream.value()
-            continue
-        for kind in stream.members():
-            if kind != SAVINGS:
-                stream.value()
-                continue
-            has_terms = True
-            for _ in stream.items():
-                found += _rates(path, stream.value(), item_of)
-    stream.end()
-    if not has_terms:
+    terms = document(path, _SavingsFile).terms
+    if SAVINGS not in terms:
         raise KeyError(SAVINGS)
+    found = [rate for plan in decoded(terms[SAVINGS], list[_Plan]) for rate in _rates(path, plan, item_of)]
     if not found:
         raise PriceFileRefused(path, "has no rates for endpoints or transform jobs: name AWS's whole file of a region")
     return tuple(found)
 
 
-def _rates(path: Path, plan: Any, item_of: Callable[[str], str | None]) -> Iterator[SavingsRate]:
-    for rate in plan["rates"]:
-        item = item_of(rate["discountedUsageType"])
+# -- inside ------------------------------------------------------------------------------------------------------------
+class _Price(Struct):
+    price: str
+    currency: str
+
+
+class _Rate(Struct, rename="camel"):
+    discounted_usage_type: str
+    rate_code: str
+    discounted_rate: _Price
+
+
+class _Plan(Struct):
+    description: str
+    rates: list[_Rate]
+
+
+class _SavingsFile(Struct):
+    terms: dict[str, Raw] = {}
+
+
+def _rates(path: Path, plan: _Plan, item_of: Callable[[str], str | None]) -> Iterator[SavingsRate]:
+    for rate in plan.rates:
+        item = item_of(rate.discounted_usage_type)
         if item is None:
             continue
-        price = rate["discountedRate"]
-        if price["currency"] != USD:
-            told = f"{rate['rateCode']} is priced in {price['currency']}, not in US dollars: name another region's file"
+        price = rate.discounted_rate
+        if price.currency != USD:
+            told = f"{rate.rate_code} is priced in {price.currency}, not in US dollars: name another region's file"
             raise PriceFileRefused(path, told)
-        usd = float(price["price"])
+        usd = float(price.price)
         if not 0 < usd < 1e6:
-            raise PriceFileRefused(path, f"{rate['rateCode']} has the price {price['price']}: fetch it from AWS again")
-        yield SavingsRate(plan["description"], item, usd)
+            raise PriceFileRefused(path, f"{rate.rate_code} has the price {price.price}: fetch it from AWS again")
+        yield SavingsRate(plan.description, item, usd)

@@ -22,7 +22,7 @@ from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_container.typed_json import read
-from torpor_endpoint.core.ledger import COLD_STEPS, Sums, arrival_seconds
+from torpor_endpoint.core.ledger import COLD_STEPS, MOMENTS_MAX, Sums, arrival_moments, arrival_seconds, moments_ms
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.variant_setup import VariantSetup
@@ -154,6 +154,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "ALTER TABLE spans DROP COLUMN moments",
     "DROP TABLE setups",
     "ALTER TABLE spans DROP COLUMN seconds",
     "ALTER TABLE heartbeat DROP COLUMN batch",
@@ -406,6 +407,28 @@ def test_the_seconds_of_warm_requests_are_kept_over_all_writes_of_their_minute(r
     spans = recorded.ledger.tables.database.rows("SELECT first_s, last_s, seconds FROM spans")
     assert spans == [(NOON_S + 2.5, NOON_S + 59.9, 1 << 2 | 1 << 9 | 1 << 59)]
     assert arrival_seconds([NOON_S + 2.5, NOON_S + 9, NOON_S + 9.1, NOON_S + 59.9]) == 1 << 2 | 1 << 9 | 1 << 59
+
+
+def test_the_moments_of_the_first_warm_requests_of_a_minute_are_kept(recorded: LedgerWithPages) -> None:
+    came_s = [NOON_S + 1.25 + number for number in range(40)]
+    for at_s in came_s[:3]:
+        recorded.ledger.invoked(invocation(at_s))
+        recorded.flush()
+    for since in range(3, 40, 10):
+        some_s = came_s[since : since + 10]
+        moments = arrival_moments(some_s)
+        some = some_s[0], some_s[-1]
+        told = WarmRequests(NOON_S, "houses", "v", "a", "i-1", [0.1], [0.1], 1, 1, some, moments=moments)
+        recorded.ledger.warmed(told)
+        recorded.flush()
+    [(moments,)] = recorded.ledger.tables.database.rows("SELECT moments FROM spans")
+    kept = [*came_s[:3], *came_s[5:13], *came_s[15:23], *came_s[25:33], *came_s[33:40]]  # the last eight of each ten
+    assert [NOON_S + ms / 1000 for ms in moments_ms(moments)] == kept
+    for number in range(60):
+        recorded.ledger.invoked(invocation(NOON_S + 59 + number / 100))
+        recorded.flush()
+    [(moments,)] = recorded.ledger.tables.database.rows("SELECT moments FROM spans")
+    assert len(moments_ms(moments)) == MOMENTS_MAX
 
 
 def setups(recorded: LedgerWithPages) -> list[tuple[object, ...]]:

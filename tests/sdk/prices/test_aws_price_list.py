@@ -1,6 +1,7 @@
 """AWS's price list files, in both formats: the prices read from them, and the errors of unusable files."""
 
 import gzip
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests.sdk.helpers.price_files import HOUSE, Product, as_csv, as_json
 from torpor.cli import app
-from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, json_stream, read
+from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, read
 from torpor_endpoint.core.pricing.quotes import (
     PROVISIONED,
     PROVISIONED_PROCESSING,
@@ -162,13 +163,15 @@ def test_a_file_that_is_cut_anywhere_is_refused_by_name_and_says_what_to_do(writ
         assert "fetch it" in str(caught.value) or "name AWS's" in str(caught.value), (at, str(caught.value))
 
 
-def test_a_large_file_is_read_member_by_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = read(as_json(tmp_path / "offer", *HOUSE)).quotes
-    monkeypatch.setattr(json_stream, "CHUNK", 13)
-    assert read(tmp_path / "offer").quotes == whole
-    monkeypatch.setattr(json_stream, "LONGEST", 40)
-    with pytest.raises(PriceFileRefused, match="a value has more than 40 characters"):
-        read(tmp_path / "offer")
+def test_only_the_products_that_are_wanted_are_looked_into(tmp_path: Path) -> None:
+    """A file of all regions has a hundred times as many others, which may be of any form."""
+    path = as_json(tmp_path / "offer", *HOUSE)
+    terms = json.loads(path.read_text())
+    terms["products"]["OTHER"] = {"attributes": {"usagetype": "EU-Studio:ml.m5.large"}, "more": [1, {"of": None}]}
+    terms["terms"]["OnDemand"]["OTHER"] = "a price of another kind"
+    terms["terms"]["Reserved"] = {"S0": ["a price of another kind"]}
+    (tmp_path / "more").write_text(json.dumps(terms))
+    assert [one.usd for one in read(tmp_path / "more").quotes] == [one.usd for one in read(path).quotes]
 
 
 def test_what_follows_the_document_is_no_price_list(tmp_path: Path) -> None:
@@ -176,7 +179,7 @@ def test_what_follows_the_document_is_no_price_list(tmp_path: Path) -> None:
     path.write_text(path.read_text() + " \n ")
     assert read(path).region == "eu-west-1"
     path.write_text(path.read_text() + "{}")
-    with pytest.raises(PriceFileRefused, match="something follows the end of the document"):
+    with pytest.raises(PriceFileRefused, match="trailing characters"):
         read(path)
 
 

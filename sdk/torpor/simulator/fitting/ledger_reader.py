@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from torpor.simulator.fitting.room_of_evictions import MemoryReport
 from torpor.simulator.fitting.variant_records import (
     Memory,
     RecordedContainer,
@@ -48,6 +49,15 @@ ANSWERS = f"SELECT 1.0 * sum(response_bytes) / sum(requests), min(minute_s) FROM
 NEWEST_SIZE = f"SELECT size FROM lives WHERE {ONE} ORDER BY started_s DESC LIMIT 1"
 WORKERS = f"SELECT container, workers / told FROM memory WHERE {ONE} AND told > 0 ORDER BY minute_s"
 """The last row of each container counts."""
+REPORTS = f"""WITH kept AS (SELECT min(number) AS first, min(at_s) AS since_s FROM cold_starts)
+    SELECT instance, model, min(at_s + total_s - coalesce(json_extract(steps, '$.predict'), 0)
+        - coalesce(json_extract(steps, '$.overhead'), 0)) AS loaded_s,
+        json_extract(cold, '$.left'), json_extract(cold, '$.victims'), json_extract(cold, '$.took_s') AS took_s
+    FROM cold_starts, kept
+    WHERE {ONE} AND json_extract(cold, '$.left') IS NOT NULL AND json_extract(cold, '$.budget_bytes') = ?
+        AND (first = 1 OR instance IN (SELECT instance FROM lives WHERE {ONE} AND started_s > since_s))
+    GROUP BY instance, model, took_s ORDER BY loaded_s"""
+"""Each load once, of instances none of whose loads has left the ledger."""
 HAS_TOLD = "SELECT 1 FROM pragma_table_info('memory') WHERE name = 'told'"
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
 MINUTES = f"""CREATE TEMP TABLE warm AS
@@ -120,6 +130,9 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             memory = ledger.execute(MEMORY, one * 2).fetchone() if _has(ledger, "memory") else None
             told = ledger.execute(HAS_TOLD).fetchone() is not None
             workers = dict(ledger.execute(WORKERS, one).fetchall()) if told else {}
+            reports = (
+                [] if memory is None else [_report(*row) for row in ledger.execute(REPORTS, (*one, memory[1], *one))]
+            )
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
             setup = ledger.execute(SETUP, one).fetchone() if _has(ledger, "setups") else None
             size = ledger.execute(NEWEST_SIZE, one).fetchone()
@@ -133,8 +146,12 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
     return VariantRecord(
         path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
         pipeline, containers, own_bytes, workers, _setup(setup, first_s), "" if size is None else size[0],
-        response_bytes or 0.0,
+        response_bytes or 0.0, reports,
     )  # fmt: skip
+
+
+def _report(instance: str, model: str, loaded_s: float, left: str, victims: str, took_s: float) -> MemoryReport:
+    return MemoryReport(instance, model, tuple(json.loads(left)), tuple(json.loads(victims)))
 
 
 def _has(ledger: sqlite3.Connection, table: str) -> bool:

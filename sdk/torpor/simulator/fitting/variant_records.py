@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torpor.simulator.fitting.room_of_evictions import MemoryReport
 from torpor.simulator.fitting.times import BROUGHT, DELAYS
 from torpor_container import wire
 from torpor_container.wire import UNLOAD, WaitStep
@@ -155,6 +156,7 @@ class VariantRecord:
     setup: RecordedSetup | None = None  # None in a ledger of an earlier version
     size: str = ""  # of its newest instance: an ml.* type, or a serverless one
     response_bytes: float = 0.0  # of an answer, on average
+    memory_reports: Sequence[MemoryReport] = ()  # of instances with the memory of the newest, from their first load on
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"

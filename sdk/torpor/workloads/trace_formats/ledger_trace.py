@@ -1,5 +1,5 @@
-"""Reads a trace from an endpoint's ledger, which has the exact times of cold starts, and warm requests by the
-minute."""
+"""Reads a trace from an endpoint's ledger, which has the exact times of cold starts, and warm requests by the minute,
+with the times of some of them."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ import numpy as np
 
 from torpor.time_units import MINUTE_S
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Sizes, Times, TraceFile
-from torpor.workloads.trace_formats.marked_seconds import placed_in_seconds
+from torpor.workloads.trace_formats.marked_seconds import placed_in_span
 from torpor.workloads.trace_formats.stays import KNOWN_WITHIN_S, ReportedLoad, Stays, WarmStretch
 from torpor_endpoint.core.ledger import Span
 
@@ -32,9 +32,13 @@ MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM min
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
 """In the order of the table's key, so that SQLite need not sort before the first row. Without the `+`, it would use
 only a part of the key, and sort."""
-SPANS = f"SELECT minute_s, model, first_s, last_s, {{}} FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+SPANS = (
+    f"SELECT minute_s, model, first_s, last_s, {{}}, {{}} FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+)
 SPANS_HAVE = "SELECT name FROM pragma_table_info('spans')"
 """A ledger of an earlier version has no spans, or their seconds are not known."""
+KEPT_LATER = {"seconds": "0", "moments": "''"}
+"""The columns of spans that an earlier version did not write, and what stands for them."""
 UNMARKED = f"""SELECT coalesce(sum(requests), 0) FROM (
     SELECT minute_s, endpoint, variant, model, sum(requests) - sum(cold) AS requests
     FROM minutes WHERE {ONE} AND minute_s >= ? AND minute_s < ? GROUP BY {KEY}
@@ -89,11 +93,12 @@ class LedgerPart(NamedTuple):
 class LedgerFile(TraceFile):
     """The `ledger.sqlite` of an endpoint, which may run meanwhile. Times are epoch seconds.
 
-    A warm request gets a random time, drawn with the seed, in one of the seconds of its minute in which its model was
-    called, at which the model was in memory, as far as the recorded loads show; its size is the mean of its minute. The
-    same holds for a cold start that has no row of its own any more. The first and the last time of a model in a minute
-    are known. In minutes that an earlier version wrote, the seconds are not known (`unmarked`). In a single-model
-    variant, the model has the variant's name. A name that only ever got errors is no model, and its requests are left
+    The times of a model's first 48 or so warm requests in each minute are known to the millisecond. Any other gets a
+    random time, drawn with the seed, in one of the seconds of its minute in which its model was called, at which the
+    model was in memory, as far as the recorded loads show; its size is the mean of its minute. The same holds for a
+    cold start that has no row of its own any more. The first and the last time of a model in a minute are known. In
+    minutes that an earlier version wrote, the seconds are not known (`unmarked`). In a single-model variant, the model
+    has the variant's name. A name that only ever got errors is no model, and its requests are left
     out. Only minutes that began from `since_s` on and before `until_s` are read, so that later requests do not change
     the trace.
     """
@@ -183,8 +188,8 @@ class LedgerFile(TraceFile):
         known, firsts = self._stays, np.cumsum(counts) - counts
         for first, one, row in zip(firsts.tolist(), called, warm, strict=True):
             if row.span is not None and row.span.seconds and one.requests:
-                seen, stays = one._replace(last_s=row.span.last_s), known.by_model.get(row.model, ())
-                moments_s[first : first + one.requests] = placed_in_seconds(rng, seen, row.span.seconds, stays)
+                stays = known.by_model.get(row.model, ())
+                moments_s[first : first + one.requests] = placed_in_span(rng, row.span, one.requests, stays)
             elif (placed_s := known.placed(rng, one, row.model)) is not None:
                 moments_s[first : first + one.requests] = placed_s
         return moments_s
@@ -240,7 +245,7 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
         if not minutes:
             return LedgerPart([], [])
         if columns := _span_columns(ledger):
-            known = SPANS.format("seconds" if "seconds" in columns else 0)
+            known = SPANS.format(*(one if one in columns else empty for one, empty in KEPT_LATER.items()))
             kept = ledger.execute(known, (*one, minutes[0].begins_s, minutes[-1].begins_s))
             spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
             minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]

@@ -1,4 +1,5 @@
-"""Places a minute's warm requests in the seconds in which they arrived, so that the quiet times between them stay."""
+"""Places a minute's warm requests at the moments, or in the seconds, in which they arrived, so that their order and the
+quiet times between them stay."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,6 +8,29 @@ import numpy as np
 from torpor.time_units import MINUTE_S
 from torpor.workloads.trace import Times
 from torpor.workloads.trace_formats.stays import Stay, WarmStretch
+from torpor_endpoint.core.ledger import Span, moments_ms
+
+HALF_S = 0.0005
+"""Half the precision of the moments that are kept."""
+
+
+def placed_in_span(rng: np.random.Generator, span: Span, requests: int, stays: Sequence[Stay] = ()) -> Times:
+    """Times for so many warm requests, in order: those at the moments that the span has, and the others after them, in
+    seconds in which any came."""
+    minute_s = span.first_s // MINUTE_S * MINUTE_S
+    known_s: Times = minute_s + np.sort(np.array(moments_ms(span.moments), np.float64)) / 1000 + HALF_S
+    known_s = known_s.clip(span.first_s, span.last_s)
+    if requests == len(known_s):
+        known_s[[-1, 0]] = span.last_s, span.first_s
+        return known_s
+    if requests < len(known_s):  # a request that failed has a moment, too
+        return known_s[np.sort(rng.choice(len(known_s), requests, replace=False))]
+    since_s = float(known_s[-1]) if len(known_s) else span.first_s
+    later = span.seconds >> int(since_s - minute_s) << int(since_s - minute_s)
+    called = WarmStretch(requests - len(known_s), since_s, span.last_s, seen=True)
+    others_s = placed_in_seconds(rng, called, later, stays)
+    others_s[-1] = span.last_s
+    return np.concatenate((known_s, np.sort(others_s)))
 
 
 def placed_in_seconds(rng: np.random.Generator, called: WarmStretch, seconds: int, stays: Sequence[Stay] = ()) -> Times:

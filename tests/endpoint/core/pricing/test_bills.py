@@ -15,6 +15,7 @@ from torpor_endpoint.core.pricing.quotes import (
     S3_GETS,
     S3_PUTS,
     S3_STORED,
+    SERVERLESS,
     VOLUME,
     Quote,
 )
@@ -177,7 +178,9 @@ def test_what_was_not_used_has_no_line() -> None:
 def test_instances_without_a_price_leave_no_sum() -> None:
     found = bill(Usage("ml.m4.xlarge", instance_s=60.0, volume_gb_s=60.0), PRICES)
     assert (found.usd, found.unpriced) == (None, ("ml.m4.xlarge",))
-    assert bill(Usage(memory_gb=2.0, provisioned_s=1.0), PRICES).unpriced == (PROVISIONED,)
+    elsewhere = replace(PRICES, quotes={SERVERLESS: PRICES.quotes[SERVERLESS]})
+    found = bill(Usage(memory_gb=2.0, provisioned_s=1.0), elsewhere)
+    assert (found.usd, found.unpriced) == (None, (PROVISIONED,))
 
 
 def test_a_side_item_without_a_price_is_named_and_not_added() -> None:

@@ -12,6 +12,7 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, accounts
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs, total
 from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.quotes import PROVISIONED
 
 HOUR_S = 3600.0
 SIZES = ("ml.m5.large", "ml.c5.xlarge", "serverless-1024", "serverless-6144")
@@ -44,7 +45,7 @@ def test_serverless_costs_as_in_awss_own_example() -> None:
 
 
 def test_a_price_that_is_not_known_is_never_nothing() -> None:
-    for one in (life(size="ml.m4.xlarge"), life(size="ml.no.such"), life(size="serverless-2048", provisioned=True)):
+    for one in (life(size="ml.m4.xlarge"), life(size="ml.no.such")):
         found = of([replace(one, started_s=0.0)], [traffic(size=one.size, busy_s=1.0)], Window(0, HOUR_S))
         assert (found.usd, found.idle_usd, found.models[0].usd) == (None, None, None)
     lost = of([life(0.0)], [traffic(size="unknown", busy_s=1.0)], Window(0, HOUR_S))
@@ -56,6 +57,14 @@ def test_without_a_serverless_price_the_sum_is_not_known() -> None:
     account = VariantUse("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
     found = costs(account, Window(0, HOUR_S), replace(PRICES, quotes={}))
     assert (found.usd, found.models[0].usd) == (None, None)
+
+
+def test_without_a_price_of_provisioned_concurrency_the_sum_is_not_known() -> None:
+    kept = life(0.0, size="serverless-1024", provisioned=True)
+    account = VariantUse("houses", "v", [kept], [traffic(size="serverless-1024", busy_s=1.0)])
+    without = {item: quote for item, quote in PRICES.quotes.items() if item != PROVISIONED}
+    found = costs(account, Window(0, HOUR_S), replace(PRICES, quotes=without))
+    assert (found.usd, found.bill.unpriced) == (None, (PROVISIONED,))
 
 
 def test_a_request_that_never_reached_an_instance_costs_nothing() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.workloads.trace_formats.marked_seconds import placed_in_seconds
+from torpor.workloads.trace_formats.marked_seconds import placed_in_seconds, placed_in_span
 from torpor.workloads.trace_formats.stays import Stay, WarmStretch
-from torpor_endpoint.core.ledger import arrival_seconds
+from torpor_endpoint.core.ledger import Span, arrival_moments, arrival_seconds
 
 MINUTE_S = 1_800_000_000.0
 ARRIVALS = st.lists(st.floats(0, 59.99), min_size=1, max_size=40).map(
@@ -52,3 +52,31 @@ def test_fewer_requests_than_seconds_are_in_some_of_them() -> None:
     called = WarmStretch(2, MINUTE_S, MINUTE_S + 8, seen=True)
     found = placed_in_seconds(np.random.default_rng(0), called, 0b100010001)
     assert [at_s - MINUTE_S for at_s in found] == [0.0, 8.0]
+
+
+# -- with the moments of some requests ---------------------------------------------------------------------------------
+def span(arrivals_s: list[float], kept: int | None = None) -> Span:
+    moments = "".join(arrival_moments([at_s]) for at_s in arrivals_s[:kept])
+    return Span(arrivals_s[0], arrivals_s[-1], arrival_seconds(arrivals_s), moments)
+
+
+@given(ARRIVALS)
+def test_requests_whose_moments_are_kept_come_at_them(arrivals_s: list[float]) -> None:
+    found = placed_in_span(np.random.default_rng(0), span(arrivals_s), len(arrivals_s))
+    assert np.abs(found - np.array(arrivals_s)).max() <= 0.001
+
+
+@given(ARRIVALS, st.integers(0, 39))
+def test_the_others_come_later_in_seconds_that_are_known(arrivals_s: list[float], kept: int) -> None:
+    found = placed_in_span(np.random.default_rng(0), span(arrivals_s, kept), len(arrivals_s))
+    assert len(found) == len(arrivals_s)
+    assert found.tolist() == sorted(found)
+    assert np.abs(found[:kept] - np.array(arrivals_s[:kept])).max(initial=0.0) <= 0.001
+    assert (found[-1], arrival_seconds(found)) == (arrivals_s[-1], arrival_seconds(arrivals_s))
+
+
+def test_a_request_that_failed_has_a_moment_and_is_not_played() -> None:
+    arrivals_s = [MINUTE_S + 1.0, MINUTE_S + 5.2, MINUTE_S + 5.4]
+    found = placed_in_span(np.random.default_rng(0), span(arrivals_s), 2)
+    assert len(found) == 2
+    assert all(min(abs(one - at_s) for at_s in arrivals_s) <= 0.001 for one in found)
