@@ -121,18 +121,18 @@ def decoded(text: bytes | Raw, kind: type[D]) -> D:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-class _Product(Struct):
+class _OfferedProduct(Struct):
     attributes: dict[str, str]
 
 
-class _Price(Struct, rename="camel"):
+class _OfferedPrice(Struct, rename="camel"):
     unit: str
     price_per_unit: dict[str, str]
     begin_range: str = "0"
 
 
-class _Term(Struct, rename="camel"):
-    price_dimensions: dict[str, _Price]
+class _OfferTerm(Struct, rename="camel"):
+    price_dimensions: dict[str, _OfferedPrice]
     effective_date: str = ""
 
 
@@ -161,13 +161,13 @@ def _from_json(path: Path, wanted: Callable[[Attributes], bool]) -> Offer:
     prices = found.terms.get(ON_DEMAND, {})
     lines: list[PriceLine] = []
     for sku, product in found.products.items():
-        attributes = {_plain(name): value for name, value in decoded(product, _Product).attributes.items()}
+        attributes = {_plain(name): value for name, value in decoded(product, _OfferedProduct).attributes.items()}
         if sku in prices and wanted(attributes):
-            lines += _of_product(sku, attributes, decoded(prices[sku], dict[str, _Term]))
+            lines += _of_product(sku, attributes, decoded(prices[sku], dict[str, _OfferTerm]))
     return Offer(found.offer_code, found.publication_date, tuple(lines))
 
 
-def _of_product(sku: str, attributes: Attributes, terms: Mapping[str, _Term]) -> Iterator[PriceLine]:
+def _of_product(sku: str, attributes: Attributes, terms: Mapping[str, _OfferTerm]) -> Iterator[PriceLine]:
     for term in terms.values():
         for price in term.price_dimensions.values():
             currency, amount = next(iter(price.price_per_unit.items()))

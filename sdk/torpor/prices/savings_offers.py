@@ -26,34 +26,34 @@ def savings_rates(path: Path, item_of: Callable[[str], str | None]) -> tuple[Sav
     terms = document(path, _SavingsFile).terms
     if SAVINGS not in terms:
         raise KeyError(SAVINGS)
-    found = [rate for plan in decoded(terms[SAVINGS], list[_Plan]) for rate in _rates(path, plan, item_of)]
+    found = [rate for plan in decoded(terms[SAVINGS], list[_SavingsPlan]) for rate in _rates(path, plan, item_of)]
     if not found:
         raise PriceFileRefused(path, "has no rates for endpoints or transform jobs: name AWS's whole file of a region")
     return tuple(found)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-class _Price(Struct):
+class _SavingsPrice(Struct):
     price: str
     currency: str
 
 
-class _Rate(Struct, rename="camel"):
+class _PlanRate(Struct, rename="camel"):
     discounted_usage_type: str
     rate_code: str
-    discounted_rate: _Price
+    discounted_rate: _SavingsPrice
 
 
-class _Plan(Struct):
+class _SavingsPlan(Struct):
     description: str
-    rates: list[_Rate]
+    rates: list[_PlanRate]
 
 
 class _SavingsFile(Struct):
     terms: dict[str, Raw] = {}
 
 
-def _rates(path: Path, plan: _Plan, item_of: Callable[[str], str | None]) -> Iterator[SavingsRate]:
+def _rates(path: Path, plan: _SavingsPlan, item_of: Callable[[str], str | None]) -> Iterator[SavingsRate]:
     for rate in plan.rates:
         item = item_of(rate.discounted_usage_type)
         if item is None:

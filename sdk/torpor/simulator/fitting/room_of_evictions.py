@@ -24,7 +24,7 @@ class MemoryReport(NamedTuple):
     victims: Sequence[str]
 
 
-class _Bounds(NamedTuple):
+class _RoomBounds(NamedTuple):
     """The room was at least `least_bytes`, which were in memory after a load, and less than `below_bytes`, for which
     the last victim could have stayed."""
 
@@ -58,7 +58,7 @@ def room_bytes(reports: Iterable[MemoryReport], sizes: Mapping[str, int], measur
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _bounds(reports: Iterable[MemoryReport], sizes: Mapping[str, int]) -> Iterator[_Bounds]:
+def _bounds(reports: Iterable[MemoryReport], sizes: Mapping[str, int]) -> Iterator[_RoomBounds]:
     held = defaultdict[str, dict[str, int]](dict)
     total = Counter[str]()
     for one in reports:
@@ -71,6 +71,6 @@ def _bounds(reports: Iterable[MemoryReport], sizes: Mapping[str, int]) -> Iterat
         least = total[one.instance]
         last = one.victims[-1] if one.victims else None
         if last is None:
-            yield _Bounds(least)
+            yield _RoomBounds(least)
         elif len(one.victims) < VICTIMS_REPORTED_MAX and sizes.get(last):
-            yield _Bounds(least, least + sizes[last])
+            yield _RoomBounds(least, least + sizes[last])
