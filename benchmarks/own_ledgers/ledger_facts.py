@@ -9,10 +9,11 @@ from pathlib import Path
 
 from torpor.confirming.core.forecast_beside_fact import MachineStrain, TrafficFigures
 from torpor.confirming.live_endpoint import ConfirmingEndpoint
-from torpor.confirming.live_sending import WRITTEN_S, InstanceWatch, costs_of, loads_of
+from torpor.confirming.live_sending import WRITTEN_S, InstanceWatch, costs_of, counted_by
 from torpor_container.waiting.quiet_time import busy_s
 
-SUMS = """SELECT coalesce(sum(requests), 0), coalesce(sum(cold), 0), coalesce(sum(errors), 0) FROM minutes
+SUMS = """SELECT coalesce(sum(requests), 0), coalesce(sum(cold), 0), coalesce(sum(errors), 0),
+    coalesce(sum(predict_ms), 0) FROM minutes
     WHERE endpoint = ?"""
 WAKES = "SELECT count(*) FROM lives WHERE endpoint = ? AND started_s >= ? AND why_started <> 'deployed'"
 
@@ -28,7 +29,7 @@ class LedgerWindow:
     def __post_init__(self) -> None:
         self._looks = InstanceWatch(self.endpoint)
         self._open.enter_context(self._looks.watching())
-        self._loads = loads_of(self.endpoint)
+        self._counts = counted_by(self.endpoint)
         self._began_s = self.endpoint.now_s()
         self._real_s, self._busy_s = time.monotonic(), busy_s()
 
@@ -39,14 +40,14 @@ class LedgerWindow:
         self._open.close()
         time.sleep(WRITTEN_S)
         until_s, name = self.endpoint.now_s(), self.endpoint.name
-        loads, unloads = (now - then for now, then in zip(loads_of(self.endpoint), self._loads, strict=True))
+        since = counted_by(self.endpoint) - self._counts
         instance_s, usd = costs_of(self.endpoint, self._began_s, until_s)
         with closing(sqlite3.connect(ledger)) as rows:
-            requests, cold, errors = rows.execute(SUMS, (name,)).fetchone()
+            requests, cold, errors, billed_ms = rows.execute(SUMS, (name,)).fetchone()
             (wakes,) = rows.execute(WAKES, (name, self._began_s)).fetchone()
         figures = TrafficFigures(
-            requests, errors, errors, requests - cold, int(loads), int(unloads), wakes, self._looks.most, None, None,
-            instance_s, usd,
+            requests, errors, errors, requests - cold, since.loads, since.unloads, wakes, self._looks.most, None, None,
+            instance_s, usd, billed_ms=billed_ms,
         )  # fmt: skip
         strain = MachineStrain(0.0, waited_s / wall_s, errors, 0, 1, len(os.sched_getaffinity(0)))
         return figures, strain, until_s - self._began_s

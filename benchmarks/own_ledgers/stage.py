@@ -41,6 +41,7 @@ class WorkloadPlayed:
     window_s: float  # the time of the bill
     changes: Mapping[str, Any] = field(default_factory=dict)
     endpoint: str = NAME
+    by_job: bool = False  # a batch transform job had the requests that are in the ledger
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from benchmarks.own_ledgers.artifacts import pickles, scripts
 from benchmarks.own_ledgers.further_workloads import pipeline, queued, routed
 from benchmarks.own_ledgers.script_bursts import BURSTS
 from benchmarks.own_ledgers.stage import NAME, SLO_S, WorkloadPlayed, WorkloadStage, names, zipf_calls
+from benchmarks.own_ledgers.transform_workload import transformed
 from torpor.hosting.endpoint_deployment import EndpointPlan
 
 IDLE_S = 120.0
@@ -73,5 +74,6 @@ WORKLOADS: Mapping[str, Callable[[WorkloadStage], WorkloadPlayed]] = {
     **BURSTS,
     "pipeline": pipeline,
     "async": queued,
+    "transform": transformed,
     "routers": routed,
 }

@@ -317,6 +317,7 @@ class ConfirmOutput:
     waiting_share: float
     sent_late_p99_s: float
     processors: int
+    counts_agree: bool  # whether all agrees that does not depend on how fast the machine is
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused, TorporError
-from torpor.hosting.endpoint_deployment import EndpointPlan, deploy
+from torpor.hosting.endpoint_deployment import IMAGE, EndpointPlan, deploy
 from torpor.hosting.endpoint_options import BUCKET
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor.hosting.model_copies import copy_models
@@ -17,7 +18,7 @@ from torpor.pages import clock, state
 from torpor.replay.target import Target
 from torpor.simulator.scenario import ENVIRONMENT, MEMORY, Scenario
 
-NAME = "confirmed"
+NAME, CONTAINERS, RESULTS = "confirmed", "containers", "results"
 ASLEEP_TRIES = 5
 BESIDE_IDLE_S = 120.0
 
@@ -43,16 +44,23 @@ class ConfirmingEndpoint:
 
 
 @contextmanager
-def started(scenario: Scenario, models: Path) -> Iterator[ConfirmingEndpoint]:
+def started(scenario: Scenario, models: Path, containers: Mapping[str, Path] = {}) -> Iterator[ConfirmingEndpoint]:
     """An endpoint over the artifacts of a folder, for the block. A variant that may sleep is asleep at its beginning,
-    as in a simulation. Raises TorporError for a scenario that cannot be started so, and EndpointFailed."""
+    as in a simulation. `containers` has the artifacts of a pipeline's other containers, by their names. Raises
+    TorporError for a scenario that cannot be started so, and EndpointFailed."""
     if why := _not_started(scenario):
         raise TorporError(f"{why}: deploy it yourself, and name it with endpoint= (--endpoint)")
+    _check_containers(scenario, containers)
     with ChildEndpoint(Start(travelling_clock=True)) as process:
         copy_models(models, process.bucket_folder(BUCKET) / NAME)
         process.until_ready()
-        deploy(process.client("sagemaker"), _deployment(scenario))
-        found = ConfirmingEndpoint(process.connection, Target(process.connection, NAME), True)
+        for name, artifact in containers.items():
+            kept = process.bucket_folder(BUCKET) / CONTAINERS / name
+            kept.mkdir(parents=True)
+            copy(artifact, kept)
+        deploy(process.client("sagemaker"), _deployment(scenario, containers))
+        target = Target(process.connection, NAME, asynchronous=scenario.asynchronous)
+        found = ConfirmingEndpoint(process.connection, target, True)
         if scenario.sleeps:
             _until_asleep(found, scenario)
         yield found
@@ -62,17 +70,27 @@ def running(connection: EndpointConnection, name: str, scenario: Scenario) -> Co
     """An endpoint that runs. Raises TorporError if its configuration is not the plan's, and botocore's ClientError."""
     sagemaker = connection.client("sagemaker")
     config = sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
-    variants = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+    described = sagemaker.describe_endpoint_config(EndpointConfigName=config)
+    variants = described["ProductionVariants"]
     if len(variants) != 1:
         raise TorporError(f"endpoint {name} has {len(variants)} variants, and a plan has one")
     model = sagemaker.describe_model(ModelName=variants[0]["ModelName"])
-    if other := list(differences(scenario, variants[0], model)):
+    if other := list(differences(scenario, variants[0], model, described.get("AsyncInferenceConfig"))):
         raise TorporError(f"endpoint {name} is not of the plan's configuration: {'; '.join(other)}")
     return ConfirmingEndpoint(connection, Target.found(connection, name), _movable(connection))
 
 
-def differences(scenario: Scenario, variant: Mapping[str, Any], model: Mapping[str, Any]) -> Iterator[str]:
-    """What differs between the scenario and a variant with its model, as SageMaker's API describes them."""
+def differences(
+    scenario: Scenario,
+    variant: Mapping[str, Any],
+    model: Mapping[str, Any],
+    asynchronous: Mapping[str, Any] | None = None,
+) -> Iterator[str]:
+    """What differs between the scenario and a variant with its model and its AsyncInferenceConfig, as SageMaker's API
+    describes them."""
+    if (asynchronous is not None) != scenario.asynchronous:
+        kinds = {True: "asynchronous", False: "not asynchronous"}
+        yield f"it is {kinds[asynchronous is not None]}, and {kinds[scenario.asynchronous]} in the plan"
     wanted = scenario.variant()
     members = ["InstanceType", "ManagedInstanceScaling", "ServerlessConfig"]
     if scenario.scaled is None:
@@ -93,10 +111,6 @@ def differences(scenario: Scenario, variant: Mapping[str, Any], model: Mapping[s
 
 def _not_started(scenario: Scenario) -> str:
     """Why an endpoint of this scenario is not started here; empty if it is."""
-    if scenario.containers:
-        return "the plan is a pipeline, whose other containers are not known here"
-    if scenario.asynchronous:
-        return "the plan is asynchronous, and a confirmation sends requests that wait for their answers"
     if not scenario.model_cache:
         return "the plan has no model cache"
     if scenario.memory_bytes is not None:
@@ -104,8 +118,32 @@ def _not_started(scenario: Scenario) -> str:
     return ""
 
 
-def _deployment(scenario: Scenario) -> EndpointPlan:
+def _check_containers(scenario: Scenario, containers: Mapping[str, Path]) -> None:
+    """Raises TorporError unless each of the pipeline's other containers has its artifact."""
+    others = {one.name for one in scenario.containers if not one.models}
+    if lacking := sorted(others - containers.keys()):
+        told = f"the plan is a pipeline: name the artifact of its container {lacking[0]}"
+        raise TorporError(f"{told} (containers=, --container {lacking[0]}=FILE), or an endpoint that runs")
+    if unknown := sorted(containers.keys() - others):
+        has = ", ".join(sorted(others)) or "none beside the one with the models"
+        raise TorporError(f"containers: the plan has no container {unknown[0]}: it has {has}")
+    if missing := [path for path in containers.values() if not path.is_file()]:
+        raise TorporError(f"containers: {missing[0]} is no file")
+
+
+def _deployment(scenario: Scenario, containers: Mapping[str, Path]) -> EndpointPlan:
     scaled = scenario.scaled
+    names = [one.name for one in scenario.containers]
+    place = next((number for number, one in enumerate(scenario.containers) if one.models), 0)
+    others = [
+        {
+            "ContainerHostname": name,
+            "Image": IMAGE,
+            "ModelDataUrl": f"s3://{BUCKET}/{CONTAINERS}/{name}/{containers[name].name}",
+        }
+        for name in names
+        if name in containers
+    ]
     return EndpointPlan(
         NAME,
         f"s3://{BUCKET}/{NAME}/",
@@ -115,7 +153,16 @@ def _deployment(scenario: Scenario) -> EndpointPlan:
         serverless=scenario.variant().get("ServerlessConfig"),
         instances_min=scaled.floor if scaled else None,
         instances_max=scaled.ceiling if scaled else None,
+        asynchronous=_queue(scenario) if scenario.asynchronous else None,
+        hostname=names[place] if names else "",
+        before=others[:place],
+        after=others[place:],
     )
+
+
+def _queue(scenario: Scenario) -> dict[str, Any]:
+    at_once = {"MaxConcurrentInvocationsPerInstance": scenario.concurrency}
+    return {"OutputConfig": {"S3OutputPath": f"s3://{BUCKET}/{RESULTS}"}, "ClientConfig": at_once}
 
 
 def _until_asleep(endpoint: ConfirmingEndpoint, scenario: Scenario) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torpor.confirming.core.forecast_beside_fact import MachineStrain, StepMeans, TrafficFigures
 from torpor.confirming.core.sent_part import stretches
 from torpor.confirming.live_endpoint import ConfirmingEndpoint
+from torpor.confirming.queued_requests import outcomes, until_over
 from torpor.errors import TorporError
 from torpor.pages import clock, ledger
 from torpor.pages.data_frames import STEPS
@@ -22,12 +24,15 @@ from torpor.replay.paced_sending import Body, ReplayPace, Watch, replay, unwatch
 from torpor.replay.replay_result import Replayed
 from torpor.workloads import Chunk, Recorded
 from torpor_container.waiting.quiet_time import busy_s
+from torpor_endpoint.core.ledger import milliseconds
 
 LOOK_S = 0.25
 """How often the number of instances is read."""
 WRITTEN_S = 2.0
 """The ledger is written once a second."""
 LOADS, UNLOADS = "torpor_model_loading_seconds_count", "torpor_model_unloading_seconds_count"
+UNKNOWN_STEPS = StepMeans()
+HITS = "torpor_model_cache_hit_sum"
 
 
 @dataclass(eq=False)
@@ -79,7 +84,7 @@ def lived(
 ) -> LiveOutcome:
     """Send the trace, which begins at 0, and return its figures. An endpoint whose clock can be moved then goes on to
     second `until_s` of the trace, so that what sleeps has fallen asleep. `slo_s` decides which requests are late."""
-    before, began_s = loads_of(endpoint), endpoint.now_s()
+    before, began_s = counted_by(endpoint), endpoint.now_s()
     sending = _PacedStretches(trace, endpoint, body, pace, gap_s if endpoint.movable else inf, began_s, watch)
     looks = InstanceWatch(endpoint)
     with looks.watching():
@@ -87,13 +92,15 @@ def lived(
     if endpoint.movable and (ends_s := began_s + until_s) > endpoint.now_s():
         clock.move_to(endpoint.connection, ends_s)
     time.sleep(WRITTEN_S)
-    after, costs = loads_of(endpoint), costs_of(endpoint, began_s, began_s + until_s)
-    loads, unloads = (now - then for now, then in zip(after, before, strict=True))
-    figures = _figures(replayed, slo_s, int(loads), int(unloads), looks.most, costs)
+    since, costs = counted_by(endpoint) - before, costs_of(endpoint, began_s, began_s + until_s)
+    done = _done(replayed) if not endpoint.target.asynchronous else _queued(endpoint, began_s, sending.wakes, since)
+    figures = _figures(replayed, slo_s, done, since, looks.most, costs)
     strain = MachineStrain(
         replayed.late_s(0.99),
         sending.busy_s / sending.wall_s if sending.wall_s else 0.0,
-        _late(replayed.good, replayed.done_s - replayed.planned_s, slo_s),
+        _late(replayed.good, replayed.done_s - replayed.planned_s, slo_s)
+        if not endpoint.target.asynchronous
+        else figures.late,
         replayed.in_flight_most,
         pace.in_flight_max,
         len(os.sched_getaffinity(0)),
@@ -112,6 +119,7 @@ class _PacedStretches:
     watch: Callable[..., None]
     wall_s: float = 0.0
     busy_s: float = 0.0
+    wakes: int = 0  # stretches that began without an instance
 
     def replayed(self) -> Replayed:
         [chunk] = self.trace.parts
@@ -126,7 +134,10 @@ class _PacedStretches:
                 self._arrive(planned_s)
             began_s = self.endpoint.now_s() - self.began_s if part.start else 0.0
             since_s, busy_before_s = time.monotonic(), busy_s()
+            self.wakes += not self.endpoint.ready()
             done = replay(stretch, self.endpoint.target, self.body, self.pace, self.watch)
+            if self.endpoint.target.asynchronous:
+                until_over(self.endpoint)
             self.wall_s += time.monotonic() - since_s
             self.busy_s += busy_s() - busy_before_s
             yield ReplayedStretch(planned_s, began_s, done)
@@ -139,13 +150,27 @@ class _PacedStretches:
             clock.move_to(self.endpoint.connection, to_s)
 
 
-def loads_of(endpoint: ConfirmingEndpoint) -> tuple[float, float]:
-    """The loads and unloads of the endpoint so far."""
+class EndpointCounts(NamedTuple):
+    """What an endpoint has counted so far, or since then."""
+
+    loads: int
+    unloads: int
+    hits: int
+
+    def __sub__(self, before: "EndpointCounts") -> "EndpointCounts":
+        return EndpointCounts(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def counted_by(endpoint: ConfirmingEndpoint) -> EndpointCounts:
+    """The counts of its metrics."""
     lines = endpoint.connection.page("metrics").decode().splitlines()
     label = f'endpoint_name="{endpoint.name}"'
     own = [line for line in lines if label in line]
-    loads, unloads = (sum(float(one.rpartition(" ")[2]) for one in own if one.startswith(n)) for n in (LOADS, UNLOADS))
-    return loads, unloads
+
+    def summed(name: str) -> int:
+        return round(sum(float(one.rpartition(" ")[2]) for one in own if one.startswith(name)))
+
+    return EndpointCounts(*map(summed, (LOADS, UNLOADS, HITS)))
 
 
 def costs_of(endpoint: ConfirmingEndpoint, since_s: float, until_s: float) -> tuple[float | None, float | None]:
@@ -156,33 +181,57 @@ def costs_of(endpoint: ConfirmingEndpoint, since_s: float, until_s: float) -> tu
     return sum(size.instance_s for size in sizes), None if None in usd else sum(one or 0.0 for one in usd)
 
 
+@dataclass(frozen=True)
+class _Done:
+    """What became of the requests. A request's time is the endpoint's own where it says it: the way to the caller is in
+    no forecast."""
+
+    taken_s: NDArray[np.float64]
+    good: NDArray[np.bool_]
+    hits: int
+    wakes: int
+    steps: StepMeans = UNKNOWN_STEPS
+    billed_ms: int = 0
+
+
+def _done(replayed: Replayed) -> _Done:
+    taken_s = np.where(replayed.timed, replayed.steps_s.sum(axis=1), replayed.done_s - replayed.sent_s)
+    hits = int((replayed.hits[replayed.good] == 1).sum())
+    predicts_s = replayed.steps_s[replayed.timed][:, STEPS.index("predict")].astype(np.float64)
+    billed_ms = sum(map(milliseconds, predicts_s.tolist()))
+    return _Done(taken_s, replayed.good, hits, wakes(replayed), _steps(replayed), billed_ms)
+
+
+def _queued(endpoint: ConfirmingEndpoint, since_s: float, wakes: int, counts: EndpointCounts) -> _Done:
+    found = outcomes(endpoint, since_s)
+    return _Done(found.taken_s, found.good, counts.hits, wakes)
+
+
 def _figures(
     replayed: Replayed,
     slo_s: float,
-    loads: int,
-    unloads: int,
+    done: _Done,
+    counts: EndpointCounts,
     instances: int,
     costs: tuple[float | None, float | None],
 ) -> TrafficFigures:
-    """Latencies are the endpoint's own where it says them: the way to the caller is in no forecast."""
-    taken_s = np.where(replayed.timed, replayed.steps_s.sum(axis=1), replayed.done_s - replayed.sent_s)
-    answered_s = taken_s[replayed.good]
+    answered_s = done.taken_s[done.good]
     quantiles = (None, None) if not len(answered_s) else tuple(map(float, np.quantile(answered_s, (0.5, 0.99))))
-    instance_s, usd = costs
+    refused = replayed.failed if len(done.good) < len(replayed) else 0  # has no place in the queue
     return TrafficFigures(
         len(replayed),
-        replayed.failed,
-        _late(replayed.good, taken_s, slo_s),
-        int((replayed.hits[replayed.good] == 1).sum()),
-        loads,
-        unloads,
-        wakes(replayed),
+        int((~done.good).sum()) + refused,
+        _late(done.good, done.taken_s, slo_s) + refused,
+        done.hits,
+        counts.loads,
+        counts.unloads,
+        done.wakes,
         instances,
         quantiles[0],
         quantiles[1],
-        instance_s,
-        usd,
-        _steps(replayed),
+        *costs,
+        done.steps,
+        done.billed_ms,
     )
 
 

@@ -22,9 +22,11 @@ from torpor.confirming.core.forecast_beside_fact import (
 from torpor.confirming.core.sent_part import SendingBudget, SentPart, chosen
 from torpor.confirming.live_endpoint import ConfirmingEndpoint, running, started
 from torpor.confirming.live_sending import lived
+from torpor.confirming.queued_requests import REQUESTS_MAX as QUEUED_MAX
 from torpor.errors import TorporError
 from torpor.replay.paced_sending import Body, ReplayPace, Watch, unwatched
 from torpor.replay.replay_result import Replayed
+from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.recorded_plan import ConfirmablePlan, confirmable
@@ -32,6 +34,7 @@ from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
+from torpor.time_units import HOUR_S
 from torpor.value_rules import COUNT, MORE, Kind, check
 from torpor.workloads import Chunk, Paced, Recorded, Trace
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
@@ -87,6 +90,7 @@ def confirm(
     models: Path | str | None = None,
     endpoint: str | None = None,
     url: str | None = None,
+    containers: Mapping[str, Path | str] = {},
     speed: float = 1.0,
     within_s: float = WITHIN_S,
     requests_max: int = REQUESTS_MAX,
@@ -100,6 +104,7 @@ def confirm(
     - `models` is a folder of the artifacts that the trace names. An endpoint is started for it, and ends again; its
       clock moves over quiet times of more than three seconds. Or `endpoint` is the name of one that runs, at `url`,
       without traffic of others; it is refused if its configuration is not the plan's.
+    - `containers` has the artifacts of a pipeline's containers beside the one with the models, by their names.
     - `body` is the media type and the body of every request, or makes them from a model and a request's bytes.
     - `speed`: how many times as fast as the trace. The forecast is simulated at the same speed.
     - `within_s` and `requests_max` bound the seconds of sending and the requests: of a longer trace, the busiest part
@@ -112,7 +117,10 @@ def confirm(
     if (models is None) == (endpoint is None):
         raise TorporError("say which models: models= is a folder of artifacts, or endpoint= an endpoint that runs")
     wanted = plan if isinstance(plan, ConfirmablePlan) else confirmable(plan)
-    with _endpoint(wanted.scenario, models, endpoint, url) as live:
+    if wanted.scenario.asynchronous:
+        requests_max = min(requests_max, QUEUED_MAX)
+    others = {name: Path(artifact) for name, artifact in containers.items()}
+    with _endpoint(wanted.scenario, models, others, endpoint, url) as live:
         gap_s = GAP_S if live.movable else inf
         part, trace = _part(wanted.inputs.trace, SendingBudget(within_s, requests_max, speed, gap_s))
         inputs = replace(wanted.inputs, trace=Paced(trace, speed))
@@ -121,7 +129,9 @@ def confirm(
         of = body if callable(body) else _always(body)
         outcome = lived(trace, live, of, pace, gap_s, wanted.goal.slo_s, forecast.duration_s, watch)
     goal = ConfirmedGoal(wanted.goal.slo_s, wanted.goal.quantile)
-    compared = ForecastBesideFact(goal, here, outcome.figures, outcome.strain)
+    again_usd = by_live_times(forecast, outcome.figures, prices)
+    by_duration = wanted.scenario.serverless is not None
+    compared = ForecastBesideFact(goal, here, outcome.figures, outcome.strain, again_usd, by_duration)
     why = causes(compared, _processors(wanted.scenario), outcome.replayed.messages)
     return Confirmation(wanted.scenario, part, compared, tuple(why), outcome.replayed, forecast)
 
@@ -151,14 +161,29 @@ def forecasted(
         result.instance_s,
         result.cost(prices).usd,
         _steps(inputs, scenario, result),
+        result.served.predict_ms,
     )
     return result, figures
+
+
+def by_live_times(forecast: SimulationResult, live: TrafficFigures, prices: Prices = PRICES) -> float | None:
+    """The bill by the forecast's arithmetic, of the live endpoint's seconds of instances and of predictions. None if it
+    has no price, or the live seconds are not known."""
+    if live.instance_s is None:
+        return None
+    calls = replace(forecast.served, predict_ms=live.billed_ms)
+    terms = CostTerms(prices, forecast.duration_s / HOUR_S)
+    return forecast.scenario.cost(live.instance_s, terms, calls).usd
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
 @contextmanager
 def _endpoint(
-    scenario: Scenario, models: Path | str | None, endpoint: str | None, url: str | None
+    scenario: Scenario,
+    models: Path | str | None,
+    containers: Mapping[str, Path],
+    endpoint: str | None,
+    url: str | None,
 ) -> Iterator[ConfirmingEndpoint]:
     if endpoint is not None:
         yield running(EndpointConnection.configured(url).identified(), endpoint, scenario)
@@ -166,7 +191,7 @@ def _endpoint(
     assert models is not None
     if not Path(models).is_dir():
         raise TorporError(f"models: {models} is no folder of artifacts")
-    with started(scenario, Path(models)) as found:
+    with started(scenario, Path(models), containers) as found:
         yield found
 
 

@@ -3,7 +3,7 @@
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -45,6 +45,11 @@ class EndpointPlan:
     """A `DataCaptureConfig`."""
     asynchronous: Mapping[str, Any] | None = None
     """An `AsyncInferenceConfig`."""
+    hostname: str = ""
+    """The `ContainerHostname`; "" for a container that is the only one."""
+    before: Sequence[Mapping[str, Any]] = ()
+    after: Sequence[Mapping[str, Any]] = ()
+    """The definitions of the other containers of a pipeline."""
 
     @property
     def capacity(self) -> dict[str, Any]:
@@ -144,8 +149,12 @@ def _configure(sagemaker: Any, plan: EndpointPlan, revision: str) -> None:
         "ModelDataUrl": plan.model_data_url,
         "Environment": dict(plan.environment),
     }
+    if plan.hostname:
+        container["ContainerHostname"] = plan.hostname
+    others = [*plan.before, *plan.after]
+    model = {"Containers": [*plan.before, container, *plan.after]} if others else {"PrimaryContainer": container}
     variant = {"VariantName": plan.variant, "ModelName": revision, **plan.capacity}
-    sagemaker.create_model(ModelName=revision, PrimaryContainer=container)
+    sagemaker.create_model(ModelName=revision, **model)
     members = {"DataCaptureConfig": plan.capture, "AsyncInferenceConfig": plan.asynchronous}
     more = {name: dict(value) for name, value in members.items() if value is not None}
     sagemaker.create_endpoint_config(EndpointConfigName=revision, ProductionVariants=[variant], **more)

@@ -31,21 +31,24 @@ LOADING = ("wake", "download", "unpack", "load")
 
 @dataclass(frozen=True)
 class Target:
-    """The endpoint to call. With `multi_model`, requests name the trace's models as TargetModel."""
+    """The endpoint to call. With `multi_model`, requests name the trace's models as TargetModel. The answer of an
+    `asynchronous` endpoint says that it has the request."""
 
     connection: EndpointConnection
     endpoint: str
     multi_model: bool = True
+    asynchronous: bool = False
 
     @classmethod
     def found(cls, connection: EndpointConnection, endpoint: str) -> "Target":
         """The endpoint as SageMaker's API describes its first variant. Raises botocore's ClientError."""
         sagemaker = connection.client("sagemaker")
         config = sagemaker.describe_endpoint(EndpointName=endpoint)["EndpointConfigName"]
-        variants = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-        model = sagemaker.describe_model(ModelName=variants[0]["ModelName"])
-        container = model["PrimaryContainer"] if "PrimaryContainer" in model else model["Containers"][0]
-        return cls(connection, endpoint, container.get("Mode") == "MultiModel")
+        described = sagemaker.describe_endpoint_config(EndpointConfigName=config)
+        model = sagemaker.describe_model(ModelName=described["ProductionVariants"][0]["ModelName"])
+        containers = model.get("Containers") or [model["PrimaryContainer"]]
+        multi_model = any(one.get("Mode") == "MultiModel" for one in containers)
+        return cls(connection, endpoint, multi_model, "AsyncInferenceConfig" in described)
 
 
 class ReplayAnswer(NamedTuple):
@@ -66,7 +69,8 @@ class ReplayPost:
         patience = Timeout(connect=CONNECT_WITHIN_S, read=ANSWER_WITHIN_S)
         trust = {"ca_certs": target.connection.ca_bundle} if target.connection.ca_bundle else {}
         self._pool = connection_from_url(url, maxsize=connections, timeout=patience, **trust)
-        self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/invocations"
+        operation = "async-invocations" if target.asynchronous else "invocations"
+        self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/{operation}"
         self._multi_model = target.multi_model
         self._keys, self._host = target.connection.keys, urlsplit(url).netloc
         self._signer = Signer(target.connection.region, "sagemaker") if self._keys != UNVERIFIED else None

@@ -1,11 +1,14 @@
 """Whether an endpoint that runs is of a plan's configuration, as SageMaker's API describes it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from torpor.confirming.live_endpoint import differences
+from torpor.confirming.live_endpoint import differences, started
+from torpor.errors import TorporError
 from torpor.simulator.scenario import Scenario
+from torpor.workloads.profile import ContainerProfile
 from torpor_endpoint.core.resource_records import Serverless
 
 SERVERLESS = Scenario(serverless=Serverless(2048, 5))
@@ -34,6 +37,37 @@ def test_what_a_plan_deploys_is_of_its_configuration(scenario: Scenario) -> None
 def test_each_other_setting_is_named(changes: dict[str, Any], said: str) -> None:
     [found] = differences(ASLEEP, *described(ASLEEP.altered(**changes)))
     assert found.startswith(said)
+
+
+def test_a_queue_is_compared_too() -> None:
+    queued = ASLEEP.altered(asynchronous=True)
+    assert list(differences(queued, *described(queued), {"OutputConfig": {}})) == []
+    [lacks] = differences(queued, *described(queued))
+    assert lacks == "it is not asynchronous, and asynchronous in the plan"
+    [has] = differences(ASLEEP, *described(ASLEEP), {"OutputConfig": {}})
+    assert has == "it is asynchronous, and not asynchronous in the plan"
+
+
+PIPELINE = Scenario(containers=(ContainerProfile("scale"), ContainerProfile("predict", models=True)))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "containers", "said"),
+    [
+        (PIPELINE, {}, "name the artifact of its container scale \\(containers=, --container scale=FILE\\)"),
+        (PIPELINE, {"scale": "here", "rank": "here"}, "the plan has no container rank: it has scale"),
+        (PIPELINE, {"scale": "gone"}, "containers: gone is no file"),
+        (Scenario(), {"scale": "here"}, "the plan has no container scale: it has none beside the one with the models"),
+    ],
+)
+def test_a_pipelines_other_containers_need_their_artifacts(
+    scenario: Scenario, containers: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").touch()
+    given = {name: Path(path) for name, path in containers.items()}
+    with pytest.raises(TorporError, match=said), started(scenario, tmp_path, given):
+        pass
 
 
 def test_a_number_of_instances_is_compared_where_nothing_scales() -> None:

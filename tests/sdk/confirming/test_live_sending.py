@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from torpor.confirming.live_sending import wakes
+from torpor.confirming.queued_requests import QueuedOutcomes
 from torpor.pages.data_frames import STEPS
 from torpor.replay.replay_result import Replayed
+from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 
 
 def replayed(*requests: tuple[float, float, float]) -> Replayed:
@@ -45,3 +47,12 @@ def test_requests_that_wait_at_the_same_time_wait_for_one_wake(
     requests: list[tuple[float, float, float]], found: int
 ) -> None:
     assert wakes(replayed(*requests)) == found
+
+
+def test_a_queued_request_takes_as_long_as_from_its_arrival_to_its_end() -> None:
+    rows = [
+        AsyncRequestRow(1, "a", "e", "v", "Completed", 100.0, 900.0, "s3://b/a", ended_s=100.5),
+        AsyncRequestRow(2, "b", "e", "v", "Failed", 101.0, 900.0, "s3://b/b", ended_s=104.0),
+    ]
+    found = QueuedOutcomes.of(rows)
+    assert (found.taken_s.tolist(), found.good.tolist()) == ([0.5, 3.0], [True, False])

@@ -8,6 +8,8 @@ NOTICED = 1.25
 """A step that takes this many times as long, or as short, is a cause."""
 NOTICED_S = 0.001
 """A difference that is smaller is none."""
+BILL_NOTICED = 0.02
+"""A difference of a bill that is a smaller share of the forecast is none."""
 STEPS: Mapping[str, str] = {
     "wake_s": "an instance woke in",
     "load_s": "a model came into memory in",
@@ -23,6 +25,7 @@ def causes(compared: ForecastBesideFact, plan_processors: int, failures: Mapping
     yield from _of_failures(compared, failures)
     yield from _of_steps(compared)
     yield from _of_memory(compared)
+    yield from _of_bill(compared)
 
 
 def _of_machine(compared: ForecastBesideFact, plan_processors: int) -> Iterator[str]:
@@ -64,6 +67,21 @@ def _of_memory(compared: ForecastBesideFact) -> Iterator[str]:
         yield "models or instances took less memory than the profiles say: fewer of them were evicted"
     if here.wakes != there.wakes:
         yield f"{there.wakes:,} wakes, where {here.wakes:,} were forecast: the models of each come anew"
+
+
+def _of_bill(compared: ForecastBesideFact) -> Iterator[str]:
+    """What slower calls make of the difference: their number, times what each took more."""
+    here, there, again = compared.forecast, compared.live, compared.usd_by_live_times
+    if not compared.by_duration or here.usd is None or there.usd is None or again is None or not there.requests:
+        return
+    off_usd = there.usd - here.usd
+    if abs(off_usd) <= BILL_NOTICED * here.usd:
+        return
+    each_s, forecast_s = (one.billed_ms / max(1, one.requests) / 1000 for one in (there, here))
+    yield (
+        f"{(again - here.usd) / off_usd:.0%} of the bill's difference is the time of calls: {there.requests:,} of them"
+        f" are billed for {_time(each_s)} on average, and not for {_time(forecast_s)}"
+    )
 
 
 def _time(seconds: float) -> str:

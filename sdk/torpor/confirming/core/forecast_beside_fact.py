@@ -17,6 +17,10 @@ SENT_LATE_MAX = 0.1
 """The traffic is no longer the trace's if requests are sent later than this share of the SLO, at p99."""
 
 
+COUNTS = frozenset({"loads", "evictions", "wakes", "most instances", "failed", "usd by live times"})
+"""The figures that do not depend on how fast the machine is."""
+
+
 class LiveVerdict(StrEnum):
     SAME = "the same"
     REVERSED = "reversed"
@@ -50,6 +54,7 @@ class TrafficFigures:
     instance_s: float | None
     usd: float | None  # of the time of the trace
     steps: StepMeans = StepMeans()
+    billed_ms: int = 0  # of predictions, each rounded up, as serverless inference is billed
 
     @property
     def hit_ratio(self) -> float:
@@ -108,6 +113,10 @@ class ForecastBesideFact:
     forecast: TrafficFigures
     live: TrafficFigures
     strain: MachineStrain
+    usd_by_live_times: float | None = None
+    """The bill that the forecast's arithmetic makes of what was live: its seconds of instances and its milliseconds of
+    predictions. So a machine that is slow is told apart from a rule that is wrong."""
+    by_duration: bool = False  # whether predictions are billed, as those of serverless inference
 
     @property
     def forecast_meets(self) -> bool:
@@ -147,8 +156,14 @@ class ForecastBesideFact:
             self._part("p99_s", here.p99_s, there.p99_s, 10.0, timed=True),
             self._share("late", here.late_share, there.late_share, 1.0, timed=True),
             self._part("failed", here.failed, there.failed, 0.0),
-            self._part("usd", here.usd, there.usd, 2.0),
+            self._part("usd", here.usd, there.usd, 2.0, timed=self.by_duration),
+            self._part("usd by live times", self.usd_by_live_times, there.usd, 2.0),
         )
+
+    @property
+    def counts_agree(self) -> bool:
+        """Whether everything agrees that does not depend on how fast the machine is."""
+        return all(one.agrees is not False for one in self.figures if one.figure in COUNTS)
 
     @property
     def _loads_agree(self) -> bool:

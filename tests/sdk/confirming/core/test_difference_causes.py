@@ -62,3 +62,14 @@ def test_more_evictions_tell_of_memory_and_more_wakes_of_sleep() -> None:
     assert "took more memory" in named(replace(GOOD, evictions=60))[0]
     assert "took less memory" in named(replace(GOOD, evictions=20))[0]
     assert named(replace(GOOD, wakes=7, evictions=60))[0].startswith("7 wakes, where 3 were forecast")
+
+
+def test_the_part_of_a_bill_that_is_the_time_of_calls_is_named() -> None:
+    here, live = replace(GOOD, billed_ms=2000), replace(GOOD, usd=0.2, billed_ms=5000)
+    slow = ForecastBesideFact(GOAL, here, live, IDLE, usd_by_live_times=0.18, by_duration=True)
+    assert list(causes(slow, 2, {})) == [
+        "80% of the bill's difference is the time of calls: 1,000 of them are billed for 5 ms on average, and not for"
+        " 2 ms"
+    ]
+    assert list(causes(replace(slow, by_duration=False), 2, {})) == []
+    assert list(causes(replace(slow, live=replace(live, usd=0.101)), 2, {})) == []

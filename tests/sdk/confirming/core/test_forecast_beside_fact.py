@@ -77,3 +77,21 @@ def test_requests_that_waited_for_one_slow_load_are_no_misses_of_the_forecast() 
 def test_a_figure_that_is_not_known_is_not_judged() -> None:
     rows = {one.figure: one for one in ForecastBesideFact(GOAL, replace(GOOD, usd=None), GOOD, IDLE).figures}
     assert (rows["usd"].off, rows["usd"].agrees) == (None, None)
+
+
+def test_a_bill_of_slow_calls_is_not_the_arithmetics_error() -> None:
+    live = replace(GOOD, usd=0.2, billed_ms=5000)
+    slow = ForecastBesideFact(GOAL, GOOD, live, BUSY, usd_by_live_times=0.2, by_duration=True)
+    rows = {one.figure: one for one in slow.figures}
+    assert (rows["usd"].agrees, rows["usd by live times"].agrees, slow.counts_agree) == (None, True, True)
+    wrong = replace(slow, usd_by_live_times=0.19)
+    assert {one.figure: one.agrees for one in wrong.figures}["usd by live times"] is False
+    assert not wrong.counts_agree
+    held = replace(slow, by_duration=False)  # instances are billed by their lives, whatever their calls took
+    assert {one.figure: one.agrees for one in held.figures}["usd"] is False
+
+
+def test_counts_agree_also_where_no_time_can_be_judged() -> None:
+    assert compared(strain=BUSY, late=500, p99_s=9.0).counts_agree
+    assert not compared(strain=BUSY, loads=90).counts_agree
+    assert not compared(strain=BUSY, wakes=4).counts_agree

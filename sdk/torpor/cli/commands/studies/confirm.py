@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 PLAN = "The plan: the file of `torpor plan --out`."
 MODELS = "A folder with the artifacts that the trace names: an endpoint is started for them, and ends again."
 ENDPOINT = "An endpoint that runs, of the plan's configuration and without other traffic, in place of --models."
+CONTAINER = "The artifact of a pipeline's container beside the one with the models; again for each further one."
 WITHIN = "Send for at most this time, as 10m: of a longer trace, its busiest part."
 REQUESTS = "Send at most this many requests."
-TITLES = {"p50_s": "p50", "p99_s": "p99", "usd": "bill"}
+TITLES = {"p50_s": "p50", "p99_s": "p99", "usd": "bill", "usd by live times": "bill by live times"}
 CODES = {"the same": ExitCode.DONE, "reversed": ExitCode.FAILED, "unknown": ExitCode.TOO_BUSY}
 """The exit code by the verdict."""
 
@@ -36,6 +37,7 @@ def confirm(
     plan: Annotated[Path, typer.Argument(help=PLAN, metavar="PLAN")],
     models: Annotated[Path | None, typer.Option(help=MODELS, metavar="DIR")] = None,
     endpoint: Annotated[str | None, typer.Option(help=ENDPOINT, metavar="NAME")] = None,
+    container: Annotated[list[str] | None, typer.Option(help=CONTAINER, metavar="NAME=FILE")] = None,
     body: Annotated[Path | None, typer.Option(help="The body of every request.", metavar="FILE")] = None,
     bodies: Annotated[
         Path | None, typer.Option(help="A folder with a body for each model, as City.csv.", metavar="DIR")
@@ -74,6 +76,7 @@ def confirm(
             models=models,
             endpoint=endpoint,
             url=url,
+            containers=dict(_named(one) for one in container or ()),
             speed=speed,
             within_s=choices.within_s(within),
             requests_max=requests,
@@ -89,6 +92,13 @@ def confirm(
         raise typer.Exit(ExitCode.INTERRUPTED)
     if code := CODES[done.verdict]:
         raise typer.Exit(code)
+
+
+def _named(container: str) -> tuple[str, Path]:
+    name, is_named, file = container.partition("=")
+    if not (name and is_named and file):
+        raise UsageRefused(f"--container is NAME=FILE, not {container!r}")
+    return name, Path(file)
 
 
 def show(done: "Confirmation") -> None:
@@ -120,7 +130,7 @@ def value(one: "ConfirmedFigure", figure: float | None) -> str:
         return "-"
     if one.figure.endswith("_s"):
         return milliseconds(figure)
-    if one.figure == "usd":
+    if one.figure.startswith("usd"):
         return dollars(figure)
     return f"{figure:.2%}" if one.figure in ("hit ratio", "late") else f"{figure:,.0f}"
 
@@ -148,10 +158,11 @@ def sent(done: "Confirmation") -> str:
 def answer(done: "Confirmation") -> str:
     compared = done.compared
     forecast = "meets" if compared.forecast_meets else "does not meet"
+    counts = "What does not depend on its speed is as forecast." if compared.counts_agree else "Counts differ, too."
     if compared.live_meets is None:
         return (
             f"The forecast {forecast} the goal. This machine was too busy to say whether the endpoint does: try again"
-            " when it is idle, or with a lower --speed."
+            f" when it is idle, or with a lower --speed. {counts}"
         )
     live = "meets" if compared.live_meets else "does not meet"
     same = "The verdict is the same." if live == forecast else "The verdict is reversed."

@@ -108,6 +108,7 @@ def confirm_output(done: "Confirmation") -> ConfirmOutput:
         compared.strain.waiting_share,
         compared.strain.sent_late_s,
         compared.strain.processors,
+        compared.counts_agree,
     )
 
 

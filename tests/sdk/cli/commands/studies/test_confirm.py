@@ -1,6 +1,8 @@
 """`torpor confirm`: a plan with a nap, live on an endpoint of its own; and its refusals, before anything is started."""
 
+import io
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from torpor.cli.exit_codes import ExitCode
 from torpor.confirming.core.forecast_beside_fact import LiveVerdict
 
 NAPS, BURST = 3, 6
+PIPELINE = {"containers": [{"name": "a", "models": True}, {"name": "b"}]}
+PASSES_ON = b"def model_fn(folder):\n    return 1\n\ndef predict_fn(rows, model):\n    return rows\n"
 MODELS = "model,memory_bytes,load_s,predict_s\n" + "".join(f"{city},2000000,0.02,0.001\n" for city in CITIES)
 
 
@@ -58,6 +62,38 @@ def test_a_plan_is_confirmed_on_an_endpoint_of_its_own(folder: Path, models: Pat
     assert live["usd"] == pytest.approx(forecast["usd"], rel=0.05)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["asynchronous", "pipeline"])
+def test_a_queue_and_a_pipeline_are_confirmed_too(kind: str, folder: Path, tmp_path: Path, models: Path) -> None:
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["source"] |= {name: str(folder / plan["source"][name]) for name in ("trace", "profiles")}
+    more: tuple[object, ...] = ()
+    if kind == "asynchronous":
+        plan["scenario"] |= {"asynchronous": True}
+    else:
+        containers = [{"name": "pass", "predict_s": 0.001, "memory_bytes": 20_000_000}, {"name": "b", "models": True}]
+        plan["scenario"] = {"containers": containers}
+        more = ("--container", f"pass={packed_script(tmp_path / 'pass.tar.gz')}")
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    given = ("--models", models, "--body", folder / "row.csv", *more, "--json")
+    output = json.loads(command("confirm", tmp_path / "plan.json", *given).stdout)
+    figures = {one["figure"]: (one["forecast"], one["live"]) for one in output["figures"]}
+    woken = NAPS if kind == "asynchronous" else 0
+    assert figures["wakes"] == (woken, woken)
+    assert figures["loads"] == 2 * ((NAPS if woken else 1) * BURST,)
+    assert figures["failed"] == (0, 0)
+    assert output["counts_agree"] is True
+
+
+def packed_script(path: Path) -> Path:
+    """An artifact whose script passes rows on."""
+    with tarfile.open(path, "w:gz") as tar:
+        entry = tarfile.TarInfo("code/inference.py")
+        entry.size = len(PASSES_ON)
+        tar.addfile(entry, io.BytesIO(PASSES_ON))
+    return path
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -65,6 +101,7 @@ def test_a_plan_is_confirmed_on_an_endpoint_of_its_own(folder: Path, models: Pat
         (("--models", ".", "--endpoint", "a"), "say which models: --models DIR"),
         (("--models", "."), "say what to send: --body FILE"),
         (("--models", ".", "--speed", "0"), "--speed is more than 0"),
+        (("--models", ".", "--body", "row.csv", "--container", "b"), "--container is NAME=FILE, not 'b'"),
         (("--models", ".", "--within", "soon", "--body", "row.csv"), "--within: "),
     ],
 )
@@ -83,8 +120,7 @@ def test_a_wrong_command_starts_nothing(
         ({"scenario": None}, "plan.json: there is no plan to confirm: nothing in its space met the goal"),
         ({"slo_s": "soon"}, "plan.json is no plan"),
         ({"source": {"trace": "gone.csv"}}, "gone.csv"),
-        ({"scenario": {"asynchronous": True}}, "the plan is asynchronous"),
-        ({"scenario": {"containers": [{"name": "a", "models": True}, {"name": "b"}]}}, "the plan is a pipeline"),
+        ({"scenario": PIPELINE}, "the plan is a pipeline: name the artifact of its container b"),
     ],
 )
 def test_a_plan_that_cannot_be_confirmed_is_refused(
