@@ -29,10 +29,11 @@ def beside(played: WorkloadPlayed, slo_s: float) -> tuple[ForecastBesideFact, Se
         return _beside_job(played, found, scenario, goal), found.assumed
     each = [forecasted(found.reseeded(seed), scenario, slo_s) for seed in range(SEEDS)]
     terms = CostTerms(hours=played.window_s / HOUR_S)
-    usd = [scenario.cost(result.instance_s, terms, result.served).usd for result, _ in each]
+    usd = [result.cost_of(result.instance_s, result.served, terms).usd for result, _ in each]
     live = played.figures
-    calls = replace(each[0][0].served, predict_ms=live.billed_ms)
-    again_usd = None if live.instance_s is None else scenario.cost(live.instance_s, terms, calls).usd
+    first = each[0][0]
+    calls = replace(first.served, predict_ms=live.billed_ms)
+    again_usd = None if live.instance_s is None else first.cost_of(live.instance_s, calls, terms).usd
     here = _mean([replace(figures, usd=one) for (_, figures), one in zip(each, usd, strict=True)])
     by_duration = scenario.serverless is not None
     return ForecastBesideFact(goal, here, live, played.strain, again_usd, by_duration), found.assumed

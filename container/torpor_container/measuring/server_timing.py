@@ -31,6 +31,7 @@ class LoadSpans:
     efforts: dict[str, Effort] = field(default_factory=dict)  # what was measured where it happened
     victims: list[str] = field(default_factory=list)  # the models that left memory for it
     own_bytes: int = 0  # memory that no model explains, when this one asked for room
+    fetched_bytes: int = 0  # of the artifact in the store, if it was fetched
     cold: ColdLoad | None = None  # what the load took, once it is done
 
     @contextmanager

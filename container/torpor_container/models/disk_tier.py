@@ -169,6 +169,7 @@ class DiskTier:
         began_s = self._tier.clock()
         with spans.step(WaitStep.DOWNLOAD):
             head = await self._head(name)
+        spans.fetched_bytes = head.size_bytes
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
             placed = await self._download(name, head, spans)

@@ -171,6 +171,8 @@ class ModelsInMemory:
             "budget_bytes": self._residency.budget_bytes,
             "left": self._last_uses.report(),
         }
+        if spans.fetched_bytes:
+            report["fetched_bytes"] = spans.fetched_bytes
         if (workers := loaded.runner.workers) is not None:
             report["workers"] = workers
         return report

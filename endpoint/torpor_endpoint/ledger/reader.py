@@ -138,6 +138,9 @@ class LedgerReader:
         known_since_s = max(now_s - self.retention.kept_s, self.tables.known_since_s())
         window = Window(max(since_s, known_since_s), min(until_s, now_s))
         found, prices = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window), self.prices()
+        artifacts = self._artifacts(endpoint, window.until_s)
+        for use in found:
+            use.artifacts_bytes = artifacts.get((use.endpoint, use.variant), 0)
         used = self._containers(endpoint, window)
         bills = (
             VariantBill(
@@ -156,6 +159,11 @@ class LedgerReader:
         for endpoint_name, variant, _, *use in rows:
             found.setdefault((endpoint_name, variant), []).append(ContainerUse(*use))
         return found
+
+    def _artifacts(self, endpoint: str | None, until_s: float) -> dict[tuple[str, str], int]:
+        """The bytes in S3 of all models that a variant ever fetched, as far as the ledger goes back."""
+        rows = self.tables.database.rows(_ARTIFACTS, until_s, endpoint)
+        return {(endpoint_name, variant): int(of_models) for endpoint_name, variant, of_models in rows}
 
     def _lives(self, endpoint: str | None, window: Window) -> list[InstanceLife]:
         """The lives that overlap the window."""
@@ -181,6 +189,10 @@ class LedgerReader:
         ]
 
 
+_ARTIFACTS = """SELECT endpoint, variant, sum(each_bytes) FROM (
+        SELECT endpoint, variant, sum(fetched_bytes) / sum(fetches) AS each_bytes FROM minutes
+        WHERE fetches > 0 AND minute_s < ?1 AND (?2 IS NULL OR endpoint = ?2) GROUP BY endpoint, variant, model
+    ) AS models GROUP BY endpoint, variant"""
 _CONTAINERS = """WITH passed AS (
         SELECT endpoint, variant, min(position) AS position, container,
             sum(requests) AS requests, sum(total_s) AS total_s

@@ -128,7 +128,11 @@ _STEPS = (
     ALTER TABLE memory ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE memory ADD COLUMN workers INTEGER NOT NULL DEFAULT 0;
     """,
-    "ALTER TABLE spans ADD COLUMN moments TEXT NOT NULL DEFAULT '';",
+    """
+    ALTER TABLE spans ADD COLUMN moments TEXT NOT NULL DEFAULT '';
+    ALTER TABLE minutes ADD COLUMN fetches INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE minutes ADD COLUMN fetched_bytes INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 

@@ -173,7 +173,7 @@ def by_live_times(forecast: SimulationResult, live: TrafficFigures, prices: Pric
         return None
     calls = replace(forecast.served, predict_ms=live.billed_ms)
     terms = CostTerms(prices, forecast.duration_s / HOUR_S)
-    return forecast.scenario.cost(live.instance_s, terms, calls).usd
+    return forecast.cost_of(live.instance_s, calls, terms).usd
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ class Nightly:
     latencies: Latencies  # from the arrival of each request to the end of its job
     failed: int
     duration_s: float  # the trace, in whole periods of `every_s`
+    stored_bytes: int = 0  # in S3, of the models' artifacts
+    downloads: int = 0
 
     @property
     def name(self) -> str:
@@ -65,7 +67,9 @@ class Nightly:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time, at the prices of batch transform."""
-        return transform_jobs(self.scenario.instance_type, self.instance_s, CostTerms(prices, self.duration_s / HOUR_S))
+        terms = CostTerms(prices, self.duration_s / HOUR_S)
+        jobs = transform_jobs(self.scenario.instance_type, self.instance_s, terms)
+        return jobs.with_objects(terms, self.stored_bytes, self.downloads)
 
     def usd(self, prices: Prices = PRICES) -> float | None:
         """The cost of the simulated time; None if the price is not known."""
@@ -114,15 +118,18 @@ def nightly(
     inputs = trace if isinstance(trace, SimulationInputs) else load(trace, profiles, seed=seed)
     chosen = (scenario or inputs.scenario).altered(**changes)
     each = chosen.altered(asynchronous=True, instances_min=None, instances_max=None)
-    jobs, latencies, failed = [], Latencies(), 0
+    jobs, latencies, failed, downloads, called = [], Latencies(), 0, 0, set[str]()
     for number, arrived_s, chunk in _periods(inputs, every_s, at_s):
         result = run(_at_once(inputs, chunk), each)
         job = NightlyJob(number * every_s + at_s, len(arrived_s), each.plan.machine.wake_s + _took_s(result))
         jobs.append(job)
         latencies.add(job.ended_s - arrived_s)
         failed += result.failed
+        downloads += result.downloads
+        called.update(use.model for use in result.models)
     duration_s = max(every_s, jobs[-1].at_s)
-    return Nightly(each, every_s, jobs, latencies, failed, duration_s)
+    stored_bytes = sum(inputs.profile(model).stored_bytes for model in called)
+    return Nightly(each, every_s, jobs, latencies, failed, duration_s, stored_bytes, downloads)
 
 
 def _took_s(result: SimulationResult) -> float:

@@ -1,7 +1,7 @@
 """The result of a simulation, as values, data frames, costs and plots."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ class SimulationResult:
     shadow: "ShadowOutcome | None" = None  # of the shadow variant beside it
     containers: Sequence[ContainerTimes] = ()  # of a pipeline, in its order
     throttled: int = 0  # of those that failed: beyond a serverless variant's MaxConcurrency
+    stored_bytes: int = field(default=0, repr=False)  # in S3, of the artifacts of the models that were called
 
     @property
     def latencies(self) -> Latencies:
@@ -85,7 +86,15 @@ class SimulationResult:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
-        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S), self.served)
+        return self.cost_of(self.instance_s, self.served, CostTerms(prices, self.duration_s / HOUR_S))
+
+    def cost_of(self, instance_s: float, calls: Calls, terms: CostTerms) -> Cost:
+        """The cost of other seconds of instances and other calls in a time, with the same models and downloads."""
+        return self.scenario.cost(instance_s, terms, calls).with_objects(terms, self.stored_bytes, self.downloads)
+
+    def _recurring(self, prices: Prices) -> Cost:
+        """The cost without the first download of each model, which happens once and not again in each month."""
+        return replace(self, downloads=max(0, self.downloads - len(self.models))).cost(prices)
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic. A trace that does not know how long it was recorded
@@ -93,11 +102,11 @@ class SimulationResult:
 
         None if the price is not known, or the simulated time is 0.
         """
-        return per_month(self.cost(prices).usd, self.duration_s, hours)
+        return per_month(self._recurring(prices).usd, self.duration_s, hours)
 
     def bill_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> Bill:
         """The lines of the bill for a month of `hours` hours of the same traffic; none if the simulated time is 0."""
-        return self.cost(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
+        return self._recurring(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
 
     def shadow_share(self, prices: Prices = PRICES) -> float | None:
         """The share of the cost of both variants that the shadow variant causes; None without one, or if a price is not
@@ -205,9 +214,10 @@ def outcome(
     seed: int,
     assumed: Sequence[str],
     moved_bytes: int,
+    stored_bytes: Callable[[str], int],
     took_s: float,
 ) -> SimulationResult:
-    """The result of a simulation that is over."""
+    """The result of a simulation that is over. `stored_bytes` has the bytes of a model's artifact."""
     counts: VariantCounts = simulation.counts
     requests = tally.warm.count + tally.cold.count + tally.failed
     uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
@@ -220,4 +230,5 @@ def outcome(
         tally.timeline.columns(), uses, tuple(assumed), took_s,
         containers=() if tally.containers is None else tuple(tally.containers.times),
         throttled=counts.throttled,
+        stored_bytes=sum(stored_bytes(use.model) for use in uses),
     )  # fmt: skip

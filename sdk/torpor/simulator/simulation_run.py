@@ -113,7 +113,8 @@ def run(
         over(simulation)
     return outcome(
         scenario, simulation, tally, trace=inputs.what, seed=inputs.seed,
-        assumed=(*inputs.notes, *unshared(scenario, inputs.profiles)), moved_bytes=trace.moved_bytes, took_s=took_s,
+        assumed=(*inputs.notes, *unshared(scenario, inputs.profiles)), moved_bytes=trace.moved_bytes,
+        stored_bytes=lambda model: inputs.profile(model).stored_bytes, took_s=took_s,
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from torpor_container.core.occupancy import Footprint
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
     """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded. Of
-    these, `mapped_bytes` are in a file that all instances of the machine map: they need it once.
+    these, `mapped_bytes` are in a file that all instances of the machine map: they need it once. `artifact_bytes` is
+    the artifact in S3; 0: as many as on the disk.
 
     `workers` are processes of its own that answer its requests, one at a time each, as a user script has them; 0 for a
     model that the instance's threads answer for.
@@ -38,6 +39,12 @@ class ModelProfile:
     mapped_bytes: int = 0
     workers: int = 0
     further_s: float | None = None
+    artifact_bytes: int = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of the artifact in S3."""
+        return self.artifact_bytes or self.disk_bytes
 
     def charged_bytes(self, holders: int) -> int:
         """What the model costs an instance while so many instances have it in memory, this one included."""

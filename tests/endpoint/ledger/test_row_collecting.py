@@ -22,8 +22,10 @@ from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_container.typed_json import read
+from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import COLD_STEPS, MOMENTS_MAX, Sums, arrival_moments, arrival_seconds, moments_ms
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
+from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_STORED
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.variant_setup import VariantSetup
 from torpor_endpoint.ledger.row_collecting import COLD_PENDING_MAX, Ledger
@@ -155,6 +157,8 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 BEFORE_PIPELINES = (
     "ALTER TABLE spans DROP COLUMN moments",
+    "ALTER TABLE minutes DROP COLUMN fetches",
+    "ALTER TABLE minutes DROP COLUMN fetched_bytes",
     "DROP TABLE setups",
     "ALTER TABLE spans DROP COLUMN seconds",
     "ALTER TABLE heartbeat DROP COLUMN batch",
@@ -594,3 +598,21 @@ def test_an_older_ledger_without_pipelines_is_opened_and_continued(recorded: Led
     assert memory(again) == [(NOON_S, "ml.m5.large", 40, 2, 13, 0, 0)]
     assert again.ledger.tables.database.rows("SELECT sum(requests), sum(copies) FROM minutes") == [(2, 1)]
     again.ledger.close()
+
+
+def test_what_was_fetched_for_loads_is_counted_once_for_each_load(recorded: LedgerWithPages) -> None:
+    fetched: ColdLoad = {**FIRST_USE, "took_s": 0.5, "fetched_bytes": 700}
+    steps = {"download": 0.3, "load": 0.2, "predict": 0.01}
+    recorded.ledger.lived(life(NOON_S - 100))
+    recorded.ledger.invoked(invocation(NOON_S, steps, cold=fetched))
+    recorded.ledger.invoked(invocation(NOON_S, {"load": 0.1, "predict": 0.01}, cold=fetched))  # came while it went on
+    recorded.ledger.invoked(invocation(NOON_S + 9, {"load": 0.5, "predict": 0.01}, cold={**FIRST_USE, "took_s": 0.5}))
+    recorded.ledger.invoked(invocation(NOON_S, steps, model="b", cold={**fetched, "fetched_bytes": 1000}))
+    recorded.flush()
+    rows = recorded.ledger.tables.database.rows("SELECT sum(fetches), sum(fetched_bytes) FROM minutes")
+    assert rows == [(2, 1700)]
+    recorded.now_s = NOON_S + 3600
+    (bill,) = recorded.reading.costs("houses", NOON_S, NOON_S + 3600).bills
+    lines = {line.item: line.quantity for line in bill.costs.bill.lines}
+    assert lines[S3_GETS] == 2
+    assert lines[S3_STORED] == pytest.approx(1700 / 2**30 / 730)

@@ -19,6 +19,7 @@ from torpor.simulator.simulation_run import simulate
 from torpor.workloads import Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_STORED
 
 MIB = 1024 * 1024
 HOUR_USD = (PRICES.usd_per_hour("ml.m5.large") or 0.0) + 30 * 0.14 / 730
@@ -117,8 +118,29 @@ def test_the_parts_of_a_result_add_up(changes: dict[str, Any]) -> None:
 def test_an_always_on_variant_costs_instances_times_hours_times_price() -> None:
     result = simulate(every(10.0, "abcdef" * 60), SMALL, instances=3)
     hours = result.duration_s / 3600
-    assert result.cost().usd == pytest.approx(3 * hours * HOUR_USD) == pytest.approx(at_one_per_hour(result))
-    assert result.usd_per_month() == pytest.approx(3 * 730 * HOUR_USD)
+    assert held_usd(result) == pytest.approx(3 * hours * HOUR_USD) == pytest.approx(at_one_per_hour(result))
+    stored_usd = result.stored_bytes / 2**30 * 0.023
+    assert result.usd_per_month() == pytest.approx(3 * 730 * HOUR_USD + stored_usd)
+
+
+def held_usd(result: SimulationResult) -> float:
+    """The cost of the instances with their volumes, without the objects in S3."""
+    return (result.cost().usd or 0.0) - result.cost().bill.usd_of(S3_STORED, S3_GETS)
+
+
+def test_the_models_artifacts_are_stored_all_the_time_and_fetched_with_each_download() -> None:
+    disk_bytes = SMALL["a"].disk_bytes  # has one of them at a time
+    naps = simulate(every(600.0, "ab" * 5), SMALL, instances_min=0, idle_s=60.0, disk_bytes=disk_bytes)
+    assert (naps.downloads, naps.stored_bytes) == (10, sum(SMALL[name].disk_bytes for name in "ab"))
+    lines = {line.item: line.quantity for line in naps.cost().bill.lines}
+    assert lines[S3_GETS] == 10
+    assert lines[S3_STORED] == pytest.approx(naps.stored_bytes / 2**30 * naps.duration_s / 3600 / 730)
+    month = {line.item: line.quantity for line in naps.bill_per_month().lines}
+    assert month[S3_STORED] == pytest.approx(naps.stored_bytes / 2**30)
+    # The first download of each model is once.
+    assert month[S3_GETS] == pytest.approx(8 * 730 * 3600 / naps.duration_s)
+    packed = {name: replace(one, artifact_bytes=1000) for name, one in SMALL.items()}
+    assert simulate(every(600.0, "ab" * 5), packed).stored_bytes == 2000
 
 
 def test_the_time_ends_with_the_last_answer() -> None:
@@ -140,7 +162,9 @@ def test_the_quiet_around_a_trace_is_part_of_the_month_where_it_is_known(lasts_s
     known, until_the_last = replace(calls, lasts_s=lasts_s), simulate(calls, SMALL, asleep)
     result = simulate(known, SMALL, asleep)
     assert (result.duration_s, result.instance_s) == (lasts_s, until_the_last.instance_s)
-    assert result.usd_per_month() == pytest.approx(at_one_per_hour(until_the_last) * 730 * 3600 / lasts_s)
+    stored_usd = result.stored_bytes / 2**30 * 0.023
+    month_usd = at_one_per_hour(until_the_last) * 730 * 3600 / lasts_s
+    assert result.usd_per_month() == pytest.approx(month_usd + stored_usd)
     assert result.timeline["instances"].tolist()[:4] == [1, 1, 0, 0]
     always = simulate(known, SMALL, instances=2)
     assert (always.duration_s, always.instance_s) == (lasts_s, 2 * lasts_s)
@@ -163,7 +187,7 @@ def test_a_variant_that_sleeps_between_calls_is_awake_and_costs_less() -> None:
     assert [one.wakes for one in naps] == [10, 10, 10]
     assert naps[0].instance_s == pytest.approx(10 * 61, rel=0.03)
     for one in naps:
-        assert one.cost().usd == pytest.approx(at_one_per_hour(one))
+        assert held_usd(one) == pytest.approx(at_one_per_hour(one))
         assert not one.cost().sold_by_aws
 
 
@@ -171,7 +195,8 @@ def test_a_month_is_more_of_the_same_at_any_length_and_price() -> None:
     result = simulate(every(1.0, "ab" * 100), SMALL, instances_min=0, idle_s=30.0)
     once, usd = result.usd_per_month(), result.cost().usd
     assert once is not None and usd is not None  # noqa: PT018
-    assert once == pytest.approx(usd * 730 * 3600 / result.duration_s)
+    once_only_usd = result.cost().bill.usd_of(S3_GETS)  # the first download of each model
+    assert once == pytest.approx((usd - once_only_usd) * 730 * 3600 / result.duration_s)
     assert result.usd_per_month(hours=365) == pytest.approx(once / 2)
     a_dollar = {"ml.m5.large": replace(PRICES.quotes["ml.m5.large"], usd=1.0)}
     assert result.cost(replace(PRICES, quotes=a_dollar)).usd == pytest.approx(result.instance_s / 3600)

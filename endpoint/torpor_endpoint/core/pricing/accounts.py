@@ -50,6 +50,7 @@ class VariantUse:
     traffic: list[ModelTraffic] = field(default_factory=list)
     shadow: bool = False
     copies: list[InstanceLife] = field(default_factory=list)  # of inference components, on these instances
+    artifacts_bytes: int = 0  # in S3, of all models that it ever fetched, as far as that is known
 
     @property
     def component(self) -> bool:
@@ -84,6 +85,11 @@ def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], win
         if (instances := found.get((copy.endpoint, copy.placed_on, copy.shadow))) is not None:
             instances.copies.append(copy)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], key[2], key[1]))]
+
+
+def existed_s(use: VariantUse, window: Window) -> float:
+    """The seconds of the window since the variant's first instance in it; all of them if it had none."""
+    return window.until_s - max(window.since_s, min((one.started_s for one in use.lives), default=window.since_s))
 
 
 def by_role(life: InstanceLife) -> Sequence[InstanceLife]:

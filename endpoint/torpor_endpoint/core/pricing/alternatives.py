@@ -7,14 +7,14 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, VariantUse, Window, memory_gb, volume_gb
 from torpor_endpoint.core.pricing.bills import BESIDE, Bill, Usage, bill
 from torpor_endpoint.core.pricing.catalogue import InstanceType
-from torpor_endpoint.core.pricing.costs import usage
+from torpor_endpoint.core.pricing.costs import objects_in_s3, usage
 from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
 from torpor_endpoint.core.pricing.quotes import transform_item
 from torpor_endpoint.core.pricing.savings_plans import Hours, best_commitment, hours_of
 
 LEFT_OUT = (
-    "taxes, free tiers and reserved prices, objects and requests in S3, logs and metrics, the start of serverless"
-    " instances and the loading of their models, and what each way does to latency"
+    "taxes, free tiers and reserved prices, logs and metrics, the start of serverless instances and the loading of"
+    " their models, what each way does to latency, and in S3 whatever no model was fetched from"
 )
 
 
@@ -68,13 +68,22 @@ class _Case:
     def moved_bytes(self) -> int:
         return sum(one.sums.moved_bytes for one in self.account.traffic if one.size)
 
+    @property
+    def stored_byte_s(self) -> float:
+        """The models' artifacts in S3, which are the same in each way. What fetches them is not known of another."""
+        return objects_in_s3(self.account, self.window).stored_byte_s
+
     def held(self, way: str, size: str | None, instances: int, assumes: str) -> PricedAlternative:
         """So many instances of a type, for the whole time, with their volumes and the data moved."""
         if size is None:
             return PricedAlternative(way, None, assumes)
         instance_s = instances * self.window.length_s
         used = Usage(
-            size, instance_s=instance_s, volume_gb_s=volume_gb(size) * instance_s, moved_bytes=self.moved_bytes
+            size,
+            instance_s=instance_s,
+            volume_gb_s=volume_gb(size) * instance_s,
+            moved_bytes=self.moved_bytes,
+            stored_byte_s=self.stored_byte_s,
         )
         return _priced(way, bill(used, self.prices), assumes)
 
@@ -139,7 +148,7 @@ def _serverless(case: _Case) -> PricedAlternative:
         return PricedAlternative(way, None, "serverless inference has no GPU")
     billed_ms = sum(one.sums.predict_ms for one in case.account.traffic if one.size)
     gb = case.memory_mib / MIB_PER_GB
-    used = Usage(memory_gb=gb, processing_ms=billed_ms, moved_bytes=case.moved_bytes)
+    used = Usage(memory_gb=gb, processing_ms=billed_ms, moved_bytes=case.moved_bytes, stored_byte_s=case.stored_byte_s)
     return _priced(
         way,
         bill(used, case.prices),
@@ -159,7 +168,7 @@ def _planned(case: _Case) -> Iterator[PricedAlternative]:
     ]
     sizes = {life.size for life in lives}
     bills = [bill(usage(size, account, window), case.prices) for size in sizes]
-    beside = sum(one.usd_of(*BESIDE) for one in bills)
+    beside = sum(one.usd_of(*BESIDE) for one in (*bills, bill(objects_in_s3(account, window), case.prices)))
     for plan in case.prices.savings if lives else ():
         best = best_commitment(hours, plan, case.prices)
         if best is not None:

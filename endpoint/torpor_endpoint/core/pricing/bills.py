@@ -9,7 +9,8 @@ holds for all of them. The rules are AWS's, of SageMaker's pricing page and deve
 - Provisioned concurrency costs the time for which it is kept ready, by the memory, and processing on it has a price of
   its own.
 - Data in and out costs its GB, of endpoints of every kind. A batch transform job's data costs nothing here.
-- S3 costs its GB-months and its requests; moving data to an instance of the same region costs nothing.
+- S3 costs its GB-months and its requests, one for each artifact that is fetched for a load; moving data to an instance
+  of the same region costs nothing.
 """
 
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torpor_endpoint.core.ledger import UNKNOWN
-from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb, own_size, volume_gb
-from torpor_endpoint.core.pricing.bills import Bill, Usage, bill, together
+from torpor_endpoint.core.pricing.accounts import (
+    ModelTraffic,
+    VariantUse,
+    Window,
+    existed_s,
+    memory_gb,
+    own_size,
+    volume_gb,
+)
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill, Usage, bill, together
 from torpor_endpoint.core.pricing.component_shares import ComponentShare, component_shares
 from torpor_endpoint.core.pricing.prices import Prices
 from torpor_endpoint.core.pricing.quotes import DATA_MOVED, PROVISIONED_PROCESSING, SERVERLESS
@@ -48,10 +56,11 @@ class VariantCosts:
     sizes: tuple[SizeCosts, ...]
     shadow: bool = False
     components: tuple[ComponentShare, ...] = ()  # what inference components reserved of its instances, and the rest
+    objects: Bill = NOTHING  # its models' artifacts in S3, which belong to no size
 
     @property
     def bill(self) -> Bill:
-        return together(part.bill for part in self.sizes)
+        return together((*(part.bill for part in self.sizes), self.objects))
 
     @property
     def usd(self) -> float | None:
@@ -59,7 +68,7 @@ class VariantCosts:
 
     @property
     def idle_usd(self) -> float | None:
-        return total(part.idle_usd for part in self.sizes)
+        return total((*(part.idle_usd for part in self.sizes), self.objects.usd))
 
     @property
     def models(self) -> tuple[ModelCosts, ...]:
@@ -74,7 +83,15 @@ def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
     of_sizes = tuple(_of_size(size, account, window, prices) for size in sizes)
     billed = together(one.bill for one in of_sizes)
     shares = component_shares(account, billed, window, prices.types)
-    return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow, shares)
+    objects = bill(objects_in_s3(account, window), prices)
+    return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow, shares, objects)
+
+
+def objects_in_s3(account: VariantUse, window: Window) -> Usage:
+    """The models' artifacts in S3, and the requests that fetched them. Copies of requests to a shadow variant fetch the
+    same artifacts once more, and store none."""
+    stored_byte_s = 0.0 if account.shadow else account.artifacts_bytes * existed_s(account, window)
+    return Usage(stored_byte_s=stored_byte_s, gets=sum(one.sums.fetches for one in account.traffic))
 
 
 def total(amounts: Iterable[float | None]) -> float | None:

@@ -1,8 +1,8 @@
 """Computes what each way to serve costs, from what is held and for how long.
 
-The bills are made by the rules of `core.pricing.bills`, as the live endpoint's are. No figure includes free tiers, or
-objects in S3. If the price of instances or of processing is not known, the cost is None, never 0; other items without a
-price are named beside it.
+The bills are made by the rules of `core.pricing.bills`, as the live endpoint's are. No figure includes free tiers; a
+simulation adds the artifacts in S3. If the price of instances or of processing is not known, the cost is None, never 0;
+other items without a price are named beside it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -66,7 +66,9 @@ def on_endpoints(inputs: SimulationInputs, size: str, prices: Prices = PRICES, o
     tally = OutcomeTally(overhead_s)
     called, duration_s, moved_bytes = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
     models = len(called.union(inputs.profiles))
-    cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S), moved_bytes)
+    terms = CostTerms(prices, duration_s / HOUR_S)
+    cost = endpoint_per_model(models, HeldInstances(size), terms, moved_bytes)
+    cost = cost.with_objects(terms, sum(inputs.profile(model).stored_bytes for model in called), gets=0)
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
 
@@ -100,7 +102,11 @@ def on_serverless(
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
     requests = tally.warm.count + tally.cold.count
     calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
-    cost = serverless(memory_mib, calls, CostTerms(prices, duration_s / HOUR_S), starts_billed)
+    terms = CostTerms(prices, duration_s / HOUR_S)
+    cost = serverless(memory_mib, calls, terms, starts_billed)
+    stored_bytes = sum(inputs.profile(model).stored_bytes for model in pools.idle)
+    # The first start of each model happens once, and not again in each month.
+    cost = cost.with_objects(terms, stored_bytes, gets=max(0, tally.cold.count - len(pools.idle)))
     return Apart(cost, duration_s, requests, tally.cold.count, tally.warm + tally.cold)
 
 

@@ -7,7 +7,7 @@ from math import isfinite
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.ledger import milliseconds
 from torpor_endpoint.core.pricing.accounts import volume_gb
-from torpor_endpoint.core.pricing.bills import NOTHING, Bill, Usage, bill
+from torpor_endpoint.core.pricing.bills import NOTHING, Bill, Usage, bill, together
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 MONTH_H = 730.0
@@ -51,6 +51,13 @@ class Cost:
     @classmethod
     def of(cls, way: Way, billed: Bill, assumes: str) -> "Cost":
         return cls(way, billed.usd, assumes, billed)
+
+    def with_objects(self, terms: "CostTerms", stored_bytes: int, gets: int) -> "Cost":
+        """The cost with that of so many bytes in S3, for the time of the terms, and of the requests that fetch them."""
+        if not self.bill.lines:
+            return self
+        objects = Usage(stored_byte_s=stored_bytes * terms.hours * HOUR_S, gets=gets)
+        return Cost.of(self.way, together((self.bill, bill(objects, terms.prices))), self.assumes)
 
     @property
     def unpriced(self) -> tuple[str, ...]:

@@ -33,7 +33,16 @@ def profile(
     delay_s = noticed_s(predicts.delay_s)
     times_s |= {"predict_s": predicts.work_s, "predict_delay_s": delay_s}
     own_workers = workers(loads or record.loads) or 0
-    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, mapped_bytes=0, workers=own_workers)
+    artifact_bytes = record.artifacts_bytes.get(name, 0)
+    return ModelProfile(
+        name,
+        memory_bytes,
+        memory_bytes,
+        **times_s,
+        mapped_bytes=0,
+        workers=own_workers,
+        artifact_bytes=artifact_bytes,
+    )
 
 
 def workers(loads: Sequence[RecordedWait]) -> int | None:

@@ -59,6 +59,9 @@ REPORTS = f"""WITH kept AS (SELECT min(number) AS first, min(at_s) AS since_s FR
     GROUP BY instance, model, took_s ORDER BY loaded_s"""
 """Each load once, of instances none of whose loads has left the ledger."""
 HAS_TOLD = "SELECT 1 FROM pragma_table_info('memory') WHERE name = 'told'"
+ARTIFACTS = f"""SELECT model, sum(fetched_bytes) / sum(fetches) FROM minutes
+    WHERE {ONE} AND fetches > 0 GROUP BY model"""
+HAS_FETCHED = "SELECT 1 FROM pragma_table_info('minutes') WHERE name = 'fetches'"
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH sums AS (
@@ -136,6 +139,8 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
             setup = ledger.execute(SETUP, one).fetchone() if _has(ledger, "setups") else None
             size = ledger.execute(NEWEST_SIZE, one).fetchone()
+            fetched = ledger.execute(ARTIFACTS, one) if ledger.execute(HAS_FETCHED).fetchone() else ()
+            artifacts = {model or one[1]: each_bytes for model, each_bytes in fetched}
             response_bytes, first_s = ledger.execute(ANSWERS, one).fetchone()
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
@@ -146,7 +151,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
     return VariantRecord(
         path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
         pipeline, containers, own_bytes, workers, _setup(setup, first_s), "" if size is None else size[0],
-        response_bytes or 0.0, reports,
+        response_bytes or 0.0, artifacts, reports,
     )  # fmt: skip
 
 

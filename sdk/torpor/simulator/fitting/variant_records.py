@@ -156,6 +156,7 @@ class VariantRecord:
     setup: RecordedSetup | None = None  # None in a ledger of an earlier version
     size: str = ""  # of its newest instance: an ml.* type, or a serverless one
     response_bytes: float = 0.0  # of an answer, on average
+    artifacts_bytes: Mapping[str, int] = field(default_factory=dict)  # of models in S3, as far as they are known
     memory_reports: Sequence[MemoryReport] = ()  # of instances with the memory of the newest, from their first load on
 
     def __str__(self) -> str:

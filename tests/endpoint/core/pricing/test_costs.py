@@ -10,9 +10,10 @@ from tests.helpers.ledger_with_pages import life
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, accounts
+from torpor_endpoint.core.pricing.alternatives import alternatives
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs, total
 from torpor_endpoint.core.pricing.prices import PRICES
-from torpor_endpoint.core.pricing.quotes import PROVISIONED
+from torpor_endpoint.core.pricing.quotes import PROVISIONED, S3_GETS, S3_STORED
 
 HOUR_S = 3600.0
 SIZES = ("ml.m5.large", "ml.c5.xlarge", "serverless-1024", "serverless-6144")
@@ -138,3 +139,39 @@ def test_a_variant_that_an_update_promotes_costs_as_much_in_two_parts(began_s: f
     )
     before_s = sum(window.alive_s(one) for part in parts if part.shadow is not to for one in part.lives)
     assert before_s == pytest.approx(min(lasts_s, 7200.0 - began_s), abs=1e-6)
+
+
+# -- objects in S3 -----------------------------------------------------------------------------------------------------
+def stored(size: str = "ml.m5.large", shadow: bool = False) -> VariantUse:
+    """Three models of 20 GB together, and 5,000 fetches of them, of an instance that lived for the last 73 hours."""
+    called = traffic(size=size, busy_s=1.0)
+    called.sums.fetches = 5000
+    lives = [life(27 * HOUR_S, size=size)]
+    return VariantUse("houses", "v", lives, [called], shadow=shadow, artifacts_bytes=20 * 2**30)
+
+
+@pytest.mark.parametrize("size", ["ml.m5.large", "serverless-2048"])
+def test_the_models_artifacts_are_stored_since_the_first_instance_and_each_fetch_is_a_request(size: str) -> None:
+    """By hand: 20 GB for 73 of 730 hours at $0.023 a GB-month, and 5,000 requests at $0.0004 for 1,000."""
+    account = stored(size)
+    found = costs(account, Window(0.0, 100 * HOUR_S), PRICES)
+    lines = {line.item: [line.quantity, line.usd] for line in found.bill.lines}
+    assert lines[S3_STORED] == pytest.approx([2.0, 0.046])
+    assert lines[S3_GETS] == pytest.approx([5000, 0.002])
+    without = replace(account, artifacts_bytes=0, traffic=[traffic(size=size, busy_s=1.0)])
+    less = costs(without, Window(0.0, 100 * HOUR_S), PRICES)
+    assert found.usd == pytest.approx((less.usd or 0.0) + 0.048)
+    assert found.idle_usd == pytest.approx((less.idle_usd or 0.0) + 0.048)
+
+
+def test_a_shadow_variant_fetches_and_stores_nothing_more() -> None:
+    items = {line.item for line in costs(stored(shadow=True), Window(0.0, 100 * HOUR_S), PRICES).bill.lines}
+    assert S3_GETS in items
+    assert S3_STORED not in items
+
+
+def test_each_other_way_stores_the_same_artifacts() -> None:
+    window = Window(0.0, 100 * HOUR_S)
+    without = {one.way: one.usd for one in alternatives(replace(stored(), artifacts_bytes=0), window, PRICES)}
+    for one in alternatives(stored(), window, PRICES):
+        assert one.usd == pytest.approx((without[one.way] or 0.0) + 0.046)

@@ -11,7 +11,7 @@ from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, load
 from torpor.workloads import Chunk, Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.prices import PRICES
-from torpor_endpoint.core.pricing.quotes import SERVERLESS
+from torpor_endpoint.core.pricing.quotes import S3_STORED, SERVERLESS
 
 MIB = 1024 * 1024
 STEADY = {name: ModelProfile(name, 500 * MIB, MIB, 0.3, 0.2, 0.5, 0.0, 0.1) for name in "ab"}
@@ -30,8 +30,10 @@ def usd(size: str) -> float:
 def test_an_endpoint_per_model_is_never_cold_and_paid_for_all_the_time() -> None:
     found = on_endpoints(load(zipf(20, 1.0, 3.0, 300.0), seed=1), "ml.t2.medium")
     assert (found.cold, found.latencies.count) == (0, found.requests)
-    assert found.cost.usd == pytest.approx(20 * found.duration_s / 3600 * usd("ml.t2.medium"))
-    assert found.usd_per_month() == pytest.approx(20 * 730 * usd("ml.t2.medium"))
+    objects = found.cost.bill.usd_of(S3_STORED)
+    assert found.cost.usd == pytest.approx(20 * found.duration_s / 3600 * usd("ml.t2.medium") + objects)
+    month_usd = objects * 730 * 3600 / found.duration_s
+    assert found.usd_per_month() == pytest.approx(20 * 730 * usd("ml.t2.medium") + month_usd)
 
 
 def test_delays_are_waited_for_apart_too() -> None:
@@ -45,7 +47,8 @@ def test_delays_are_waited_for_apart_too() -> None:
 def test_each_model_has_an_endpoint_also_one_that_nobody_calls() -> None:
     what = given((0.0, "a"), (3600.0 - 0.1, "a"))
     found = on_endpoints(what, "ml.t2.medium")
-    assert found.cost.usd == pytest.approx(len(what.profiles) * usd("ml.t2.medium"))
+    stored_usd = STEADY["a"].disk_bytes / 2**30 * 0.023 / 730  # of the model that is called
+    assert found.cost.usd == pytest.approx(len(what.profiles) * usd("ml.t2.medium") + stored_usd)
     assert len(what.profiles) > 1
 
 
@@ -86,7 +89,8 @@ def test_the_cost_of_serverless_follows_the_formula(starts_billed: bool) -> None
     trace = Recorded(["a"], [Chunk(np.array([0.0, 5.0, 10.0]), np.zeros(3, np.int32), np.array([2**30, 0, 2**30]))])
     found = on_serverless(load(trace, STEADY), wake_s=1.0, starts_billed=starts_billed)
     seconds = 3 * 0.1 + starts_billed * (1.0 + 1.0)
-    usd = seconds * 1 * 0.00002 + 2 * 0.016
+    stored_usd = STEADY["a"].disk_bytes / 2**30 * 0.023 * found.duration_s / 3600 / 730
+    usd = seconds * 1 * 0.00002 + 2 * 0.016 + stored_usd
     assert found.cost.usd == pytest.approx(usd)
     assert found.usd_per_month(1.0) == pytest.approx(usd * 3600 / found.duration_s)
 
@@ -98,9 +102,9 @@ def test_serverless_is_of_the_size_that_the_largest_model_needs() -> None:
 
 def test_prices_are_those_that_are_given() -> None:
     twice = replace(PRICES, quotes={SERVERLESS: replace(PRICES.quotes[SERVERLESS], usd=0.00004)})
-    once = on_serverless(given((0.0, "a"))).cost.usd
-    assert once is not None
-    assert on_serverless(given((0.0, "a")), twice).cost.usd == pytest.approx(2 * once)
+    once, found = on_serverless(given((0.0, "a"))).cost, on_serverless(given((0.0, "a")), twice).cost
+    assert found.usd == pytest.approx(2 * once.bill.usd_of(SERVERLESS))
+    assert found.unpriced == (S3_STORED,)
 
 
 def test_no_time_at_all_has_no_month() -> None:
