@@ -124,6 +124,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "sdk/torpor/calling/connection.py": (CALLER,),
     "sdk/torpor/calling/connection_pool.py": (CALLER,),
     "sdk/torpor/cli/commands/up.py": ("First answer that `torpor up`",),
+    "sdk/torpor/confirming/queued_requests.py": ("Queue of `torpor confirm`",),
     "sdk/torpor/conformance/container_client.py": ("`torpor conformance`",),
     "sdk/torpor/demo/__init__.py": ("Demo's endpoint",),
     "sdk/torpor/hosting/endpoint_deployment.py": ("Endpoint that `torpor.local` deploys",),
