@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.own_ledgers.stage import WorkloadPlayed
 from torpor.confirming.core.forecast_beside_fact import ConfirmedGoal, ForecastBesideFact, TrafficFigures
-from torpor.confirming.plan_confirmation import forecasted
+from torpor.confirming.plan_confirmation import forecasted, scales_up
 from torpor.simulator.costs.costing import transform_jobs
 from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.nightly import nightly
@@ -35,8 +35,8 @@ def beside(played: WorkloadPlayed, slo_s: float) -> tuple[ForecastBesideFact, Se
     calls = replace(first.served, predict_ms=live.billed_ms)
     again_usd = None if live.instance_s is None else first.cost_of(live.instance_s, calls, terms).usd
     here = _mean([replace(figures, usd=one) for (_, figures), one in zip(each, usd, strict=True)])
-    by_duration = scenario.serverless is not None
-    return ForecastBesideFact(goal, here, live, played.strain, again_usd, by_duration), found.assumed
+    by_duration, scales = scenario.serverless is not None, scales_up(scenario)
+    return ForecastBesideFact(goal, here, live, played.strain, again_usd, by_duration, scales), found.assumed
 
 
 def _beside_job(

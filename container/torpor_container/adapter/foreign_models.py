@@ -52,7 +52,7 @@ class ForeignModel:
     async def close(self) -> None:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         """None of its own: the models of a container share its processes."""
         return []
 
@@ -91,5 +91,5 @@ class ForeignSingle:
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         return []

@@ -294,12 +294,12 @@ class BuiltInLoader:
             return Settled(*await self._measurers.run(measured, self._measure_after_trim))
 
     def _measure(self) -> int:
-        pids = (pid for runner in tuple(self._scripted) for pid in runner.processes())
+        pids = (pid for runner in tuple(self._scripted) for group in runner.processes() for pid in group)
         self._other_processes_bytes = self._other_processes.used_bytes(pids)
         return self._gauge.used_bytes() + self._other_processes_bytes
 
     def _count_seconds(self) -> float:
-        return self._cpu_time.seconds([runner.processes() for runner in tuple(self._scripted)])
+        return self._cpu_time.seconds([group for runner in tuple(self._scripted) for group in runner.processes()])
 
     def _measure_after_trim(self) -> int:
         self._settling = None  # a caller that comes from now on may have freed memory that this does not see
@@ -313,4 +313,4 @@ def _is_sound(known: Format, candidate: TrialCandidate) -> bool:
 
 def _process_bytes(runner: Runner) -> int:
     """The memory of the runner's own processes."""
-    return sum(map(uss_bytes, runner.processes()))
+    return sum(uss_bytes(pid) for group in runner.processes() for pid in group)

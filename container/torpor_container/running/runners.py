@@ -66,8 +66,9 @@ class Runner(Protocol):
         """How many processes of its own answer its requests, one at a time each; 0 where threads of the instance do,
         None where that is not known."""
 
-    def processes(self) -> list[int]:
-        """The pids of its own processes, the parent of the others first; none for a model inside this process."""
+    def processes(self) -> list[list[int]]:
+        """The pids of its own processes: for each worker its own, and then those that it started; none for a model
+        inside this process."""
 
 
 Then = Callable[[Reply | ContainerError], None]
@@ -176,7 +177,7 @@ class InProcess:
         self._model.close()
         self._released()
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         return []
 
     def _predict(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
@@ -322,9 +323,8 @@ class Scripted:
     def alive(self) -> bool:
         return all(process.alive for process in self._workers.processes)
 
-    def processes(self) -> list[int]:
-        """Those of the script, and all that they started."""
-        return [pid for worker in self._workers.processes for pid in (worker.pid, *descendants(worker.pid))]
+    def processes(self) -> list[list[int]]:
+        return [[worker.pid, *descendants(worker.pid)] for worker in self._workers.processes]
 
     @asynccontextmanager
     async def _turn(self, invocation: Invocation) -> AsyncIterator[tuple[int, HeldTurn]]:

@@ -130,8 +130,10 @@ def confirm(
         outcome = lived(trace, live, of, pace, gap_s, wanted.goal.slo_s, forecast.duration_s, watch)
     goal = ConfirmedGoal(wanted.goal.slo_s, wanted.goal.quantile)
     again_usd = by_live_times(forecast, outcome.figures, prices)
-    by_duration = wanted.scenario.serverless is not None
-    compared = ForecastBesideFact(goal, here, outcome.figures, outcome.strain, again_usd, by_duration)
+    compared = ForecastBesideFact(
+        goal, here, outcome.figures, outcome.strain, again_usd,
+        by_duration=wanted.scenario.serverless is not None, scales=scales_up(wanted.scenario),
+    )  # fmt: skip
     why = causes(compared, _processors(wanted.scenario), outcome.replayed.messages)
     return Confirmation(wanted.scenario, part, compared, tuple(why), outcome.replayed, forecast)
 
@@ -164,6 +166,11 @@ def forecasted(
         result.served.predict_ms,
     )
     return result, figures
+
+
+def scales_up(scenario: Scenario) -> bool:
+    """Whether slower requests get more instances."""
+    return scenario.scaled is not None and scenario.scaled.ceiling > 1
 
 
 def by_live_times(forecast: SimulationResult, live: TrafficFigures, prices: Prices = PRICES) -> float | None:

@@ -73,7 +73,7 @@ class FakeRunner:
         self.models.happened("close", self.name)
         await self.models.pause()
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         return []
 
 

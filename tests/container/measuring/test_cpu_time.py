@@ -43,6 +43,17 @@ def test_a_process_that_ends_within_a_group_takes_no_seconds_away() -> None:
     assert clocks.seconds([1]) == 6.5
 
 
+def test_the_work_of_other_workers_counts_when_one_has_died() -> None:
+    """Each worker of a script is a group of its own: the death of one hides nothing of what the others do."""
+    clocks = Clocks()
+    clocks.used_s = {1: 4.0, 2: 6.0}
+    assert clocks.seconds([1], [2]) == 10.0
+    clocks.used_s = {2: 7.5}  # nothing can be read of the first any more
+    assert clocks.seconds([1], [2]) == 11.5
+    clocks.used_s = {}
+    assert clocks.seconds([1], [2]) == 11.5
+
+
 def test_the_time_of_a_process_includes_its_ended_children() -> None:
     burn = "import time; until = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"

@@ -153,7 +153,7 @@ class Started(Scripted):
     async def close(self) -> None:
         self.closed = True
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         self.measured.set()
         assert self.tell.wait(60.0)
         return []

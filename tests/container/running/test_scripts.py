@@ -154,7 +154,7 @@ def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Pa
 
 
 def held_bytes(script: Scripted) -> int:
-    return sum(map(uss_bytes, script.processes()))
+    return sum(uss_bytes(pid) for group in script.processes() for pid in group)
 
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
@@ -182,7 +182,7 @@ def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
 def test_a_script_ends_also_where_the_caller_of_its_end_is_cancelled(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         async with running(zygote, tmp_path, {}) as script:
-            pids = script.processes()
+            pids = [pid for group in script.processes() for pid in group]
             closing = asyncio.create_task(script.close())
             await asyncio.sleep(0)
             closing.cancel()
@@ -245,7 +245,8 @@ def test_the_workers_of_a_script_answer_side_by_side_and_one_keeps_its_sessions(
 ) -> None:
     async def story() -> None:
         async with with_workers(zygote, tmp_path, 3) as script:
-            assert script.workers == len({process.pid for process in script._workers.processes}) == 3
+            groups = script.processes()
+            assert script.workers == len({first for first, *_ in groups}) == 3
             pids = {pid for pid, _ in await asyncio.gather(*(answer_of(script) for _ in range(3)))}
             assert len(pids) == 3
             pid, _ = await answer_of(script, "NEW_SESSION")

@@ -438,7 +438,7 @@ class FakeRunner:
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)
 
-    def processes(self) -> list[int]:
+    def processes(self) -> list[list[int]]:
         return []
 
 

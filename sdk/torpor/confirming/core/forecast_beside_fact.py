@@ -117,6 +117,7 @@ class ForecastBesideFact:
     """The bill that the forecast's arithmetic makes of what was live: its seconds of instances and its milliseconds of
     predictions. So a machine that is slow is told apart from a rule that is wrong."""
     by_duration: bool = False  # whether predictions are billed, as those of serverless inference
+    scales: bool = False  # whether slower requests get more instances
 
     @property
     def forecast_meets(self) -> bool:
@@ -151,7 +152,7 @@ class ForecastBesideFact:
             self._part("loads", here.loads, there.loads, 2.0),
             self._part("evictions", here.evictions, there.evictions, 2.0),
             self._part("wakes", here.wakes, there.wakes, 2.0),
-            self._part("most instances", here.instances_most, there.instances_most, 0.0),
+            self._part("most instances", here.instances_most, there.instances_most, 0.0, timed=self.scales),
             self._part("p50_s", here.p50_s, there.p50_s, 10.0, timed=True),
             self._part("p99_s", here.p99_s, there.p99_s, 10.0, timed=True),
             self._share("late", here.late_share, there.late_share, 1.0, timed=True),

@@ -95,3 +95,6 @@ def test_counts_agree_also_where_no_time_can_be_judged() -> None:
     assert compared(strain=BUSY, late=500, p99_s=9.0).counts_agree
     assert not compared(strain=BUSY, loads=90).counts_agree
     assert not compared(strain=BUSY, wakes=4).counts_agree
+    assert not compared(strain=BUSY, instances_most=3).counts_agree
+    slow = replace(compared(strain=BUSY, instances_most=3), scales=True)
+    assert slow.counts_agree  # slow requests keep more instances busy
