@@ -95,11 +95,7 @@ class Residency(Occupancy):
     """The plans for one tier. `now_s` is in seconds and never goes back."""
 
     def __init__(
-        self,
-        budget_bytes: int,
-        policy: Policy,
-        loads_max: int,
-        record: Callable[[Decision], None] | None = None,
+        self, budget_bytes: int, policy: Policy, loads_max: int, record: Callable[[Decision], None] | None = None
     ) -> None:
         """`record` gets every decision. Without it no reason is written or remembered."""
         super().__init__(budget_bytes, loads_max)
@@ -271,13 +267,16 @@ class Residency(Occupancy):
     # -- what is known ---------------------------------------------------------------------------------------------
     def may_admit(self, size_bytes: int) -> bool:
         """Whether `admit` may answer for a requested model of this size with more than Later without victims."""
-        if size_bytes > self.budget_bytes:
-            return True
+        return size_bytes > self.budget_bytes or size_bytes <= self.admissible_bytes
+
+    @property
+    def admissible_bytes(self) -> int:
+        """The largest size within the budget for which `may_admit` is true; -1 if it is true for none."""
         if self.at_limit:
-            return False
-        missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
-        busy = missing_bytes > self.idle_bytes and self.idle_bytes < self.planned_bytes
-        return not busy or not self._policy.evicts
+            return -1
+        if self.idle_bytes >= self.planned_bytes or not self._policy.evicts:
+            return self.budget_bytes
+        return self.budget_bytes + self.idle_bytes - self.planned_bytes - self.unaccounted_bytes
 
     def why_absent(self, name: str) -> str:
         """Why a model is not here: the reason for which it left the last time, if that is remembered."""

@@ -13,6 +13,7 @@ answered.
 
 from collections import deque
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import ceil, inf
 from typing import Final, Generic, TypeVar
 
@@ -40,7 +41,9 @@ class Sharing:
 class ModelQueue:
     """One model's place in the fair queue, for as long as the model is loaded."""
 
-    __slots__ = ("_usually_busy", "began_s", "busy", "last_size", "running", "shares", "used_s", "usual_s", "workers")
+    __slots__ = (
+        "_usually_busy", "began_s", "busy", "last_size", "place", "running", "shares", "used_s", "usual_s", "workers",
+    )  # fmt: skip
 
     def __init__(self, shares: bool = False, workers: int = 0) -> None:
         """`shares`: whether one turn may serve several of its requests. `workers`: how many processes of its own answer
@@ -54,6 +57,7 @@ class ModelQueue:
         self.used_s = 0.0  # in virtual time, so that only differences mean something
         self.usual_s = 0.0  # what a turn usually takes
         self.last_size = 1
+        self.place = 0  # among the models with requests that wait, in the order in which they came; 0: none waits
 
     def worked(self, part: float) -> None:
         """Learn from one turn which part of its time it kept a processor busy."""
@@ -74,7 +78,7 @@ class Turn(Generic[Request]):
 
 
 class Turns(Generic[Request]):
-    """The queues of all models. Times are seconds of the caller's clock. `next` looks at each model with requests."""
+    """The queues of all models. Times are seconds of the caller's clock."""
 
     def __init__(self, sharing: Sharing) -> None:
         self._sharing = sharing
@@ -85,6 +89,10 @@ class Turns(Generic[Request]):
         self.sliced: dict[ModelQueue, None] = {}
         """Models with workers of their own that have a turn which counts."""
         self.gathers = sharing.delay_s > 0  # whether a turn may wait for more requests
+        self._line: list[tuple[float, int, ModelQueue]] = []
+        """A heap of the models with requests that wait, by the time that they have used, and by place. A model whose
+        time has changed since has another entry; one that is full has none until a turn of it ends."""
+        self._places = 0  # how many places were given
         self._busy = 0.0  # processors that the turns keep busy, as far as they count
         self._virtual_s = 0.0  # where the fair share stands: that of the turn that began last
 
@@ -108,6 +116,9 @@ class Turns(Generic[Request]):
             waiting = self.waiting[queue] = deque()
             if not _counts(queue, now_s):
                 queue.used_s = max(queue.used_s, self._virtual_s)
+            self._places += 1
+            queue.place = self._places
+            self._enter_line(queue)
         waiting.append((now_s, request))
 
     def leave(self, queue: ModelQueue, request: Request) -> None:
@@ -117,16 +128,40 @@ class Turns(Generic[Request]):
         self.waiting[queue] = deque(entry for entry in self.waiting[queue] if entry[1] is not request)
         if not self.waiting[queue]:
             del self.waiting[queue]
+            queue.place = 0
+
+    def leave_all(self) -> list[Request]:
+        """Remove all requests that wait, and return them."""
+        left = [request for waiting in self.waiting.values() for _, request in waiting]
+        for queue in self.waiting:
+            queue.place = 0
+        self.waiting.clear()
+        return left
 
     def next(self, now_s: float) -> Turn[Request] | None:
         """Begin the next turn; None if none can begin now."""
         if self._busy >= self._parallel and not self._count_fewer(now_s):
             return None
+        line, gathering = self._line, list[tuple[float, int, ModelQueue]]()
         chosen = None
-        for queue in self.waiting:
-            if (chosen is None or queue.used_s < chosen.used_s) and self._may_begin(queue, now_s):
+        while line and chosen is None:
+            used_s, place, queue = entry = heappop(line)
+            if place != queue.place or used_s != queue.used_s or self._is_full(queue):
+                continue
+            if self._gathered_s(queue) > now_s:
+                gathering.append(entry)
+            else:
                 chosen = queue
+        for entry in gathering:
+            heappush(line, entry)
         return self._begin(chosen, now_s) if chosen is not None else None
+
+    def _enter_line(self, queue: ModelQueue) -> None:
+        """The model waits for its next turn. Entries that are out of date leave once they are the majority."""
+        if len(self._line) > 2 * len(self.waiting) + 8:
+            self._line = [(one.used_s, one.place, one) for one in self.waiting if one is not queue]
+            heapify(self._line)
+        heappush(self._line, (queue.used_s, queue.place, queue))
 
     def due_s(self) -> float:
         """When a turn may begin although no other one ends before: one that waits for more requests begins without
@@ -158,6 +193,8 @@ class Turns(Generic[Request]):
     def _settle(self, queue: ModelQueue, charged_s: float, took_s: float) -> None:
         queue.running -= 1
         queue.used_s += took_s - charged_s
+        if queue.place:
+            self._enter_line(queue)
         queue.usual_s += (took_s - queue.usual_s) * (LEARNING if queue.usual_s else 1.0)
 
     def _count_fewer(self, now_s: float) -> bool:
@@ -190,10 +227,14 @@ class Turns(Generic[Request]):
         waiting = self.waiting[queue]
         size = min(len(waiting), self._sharing.batch_size) if queue.shares else 1
         requests = tuple([waiting.popleft()[1] for _ in range(size)])
-        if not waiting:
-            del self.waiting[queue]
         queue.last_size = size
-        return Turn(queue, requests, self._charge(queue, now_s))
+        charged_s = self._charge(queue, now_s)
+        if waiting:
+            self._enter_line(queue)
+        else:
+            del self.waiting[queue]
+            queue.place = 0
+        return Turn(queue, requests, charged_s)
 
     def _charge(self, queue: ModelQueue, now_s: float) -> float:
         """Count a turn that begins, and charge its queue what a turn usually takes."""

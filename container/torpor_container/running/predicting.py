@@ -134,10 +134,8 @@ class Predictors:
             self._alarm = asyncio.get_running_loop().call_later(due_s - now_s, self._begin_turns)
 
     def _cancel_waiting(self) -> None:
-        for waiting in self._turns.waiting.values():
-            for _, request in waiting:
-                request.answer.cancel()
-        self._turns.waiting.clear()
+        for request in self._turns.leave_all():
+            request.answer.cancel()
 
     def _begin(self, turn: Turn[AnyRequest], now_s: float) -> None:
         first = turn.requests[0]

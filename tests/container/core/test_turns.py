@@ -55,6 +55,44 @@ def test_a_turn_that_begins_directly_counts_like_one_from_the_queue(story: list[
         assert immediate.story == queued.story
 
 
+@given(
+    st.lists(st.tuples(MODELS, st.sampled_from(["asks", "asks", "asks", "ends", "leaves"])), max_size=80),
+    st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
+    st.lists(st.sampled_from([0.0, 0.5, 0.5, 2.0]), min_size=6, max_size=6),
+)
+def test_of_all_models_that_may_begin_the_one_that_has_used_least_does_and_of_equals_the_first(
+    story: list[tuple[int, str]], sharing: Sharing, costs_s: list[float]
+) -> None:
+    """Whatever came in between: a search through all of them finds the same one."""
+    turns: Turns[int] = Turns(sharing)
+    models = [ModelQueue(shares=number % 2 == 0, workers=number // 4) for number in range(6)]
+    running: list[tuple[Turn[int], float]] = []
+    for number, (model, what) in enumerate(story):
+        now_s = 0.25 * number
+        if what == "asks":
+            turns.wait(models[model], number, now_s)
+        elif what == "leaves" and models[model] in turns.waiting:
+            turns.leave(models[model], turns.waiting[models[model]][0][1])
+        elif what == "ends" and running:
+            over, began_s = running.pop(model % len(running))
+            if over.queue.workers:
+                turns.worker_ended(over.queue, over.charged_s, began_s, now_s, 0.5)
+            else:
+                turns.ended(over.queue, over.charged_s, costs_s[models.index(over.queue)])
+        searched = list(turns.waiting)
+        used_s = {queue: queue.used_s for queue in searched}
+        allowed = [queue for queue in searched if turns._may_begin(queue, now_s)]
+        turn = turns.next(now_s)
+        if turn is not None:
+            assert turn.queue is min(allowed, key=used_s.__getitem__)
+            running.append((turn, now_s))
+        elif allowed:
+            assert turns._busy >= sharing.parallel
+    assert len(turns.leave_all()) + sum(len(turn.requests) for turn, _ in running) <= len(story)
+    assert not turns.waiting
+    assert all(queue.place == 0 for queue in models)
+
+
 class TwoModels:
     """Two models, of which one may share a turn."""
 

@@ -48,15 +48,16 @@ class WaitingRoom:
 
     def _retry(self, notified: tuple[deque[Waiter], int, int]) -> None:
         (waiters, others, least_bytes), residency = notified, self._residency
-        while waiters and (others or residency.may_admit(least_bytes)):
+        most_bytes, budget_bytes = residency.admissible_bytes, residency.budget_bytes
+        while waiters and (others or not most_bytes < least_bytes <= budget_bytes):
             retry, argument, size_bytes = waiters.popleft()
+            if most_bytes < size_bytes <= budget_bytes:
+                self.wait_for_admission(retry, argument, size_bytes)
+                continue
             if size_bytes == OTHER:
                 others -= 1
-                retry(argument)
-            elif residency.may_admit(size_bytes):
-                retry(argument)
-            else:
-                self.wait_for_admission(retry, argument, size_bytes)
+            retry(argument)
+            most_bytes = residency.admissible_bytes
         if waiters and least_bytes < self._least_bytes:
             self._least_bytes = least_bytes
         if self.waiting:
