@@ -1,7 +1,8 @@
 """Reads an endpoint of inference components from its ledger: requests, reservations, copies over time, and instances.
 
-The ledger has each component as a variant of its own, and the production variant whose instances
-the copies are on. It has no scaling policy: the copies that one has asked for are changes in time.
+The ledger has each component as a variant of its own, and the production variant whose instances the copies are on.
+It has no scaling policy: the copies that one has asked for are changes in time. Nor has it requests that were refused
+for want of a copy (strict): those that it has reached one, or waited for one.
 """
 
 import json
@@ -249,7 +250,6 @@ def _scenario(
     size = max(instances, key=lambda one: one.started_s).size if instances else ComponentScenario.instance_type
     if capacity is None:
         return ComponentScenario(components, size, max(1, _most(instances)))
-    strict = any(one.copies is not None and not one.instances and one.instances_min is None for one in setups.values())
     return ComponentScenario(
         components,
         capacity.instance_type or size,
@@ -258,7 +258,6 @@ def _scenario(
         None if capacity.instances_min is None else max(1, capacity.instances_max or capacity.instances),
         capacity.scale_in,
         capacity.pools,
-        strict=strict,
     )
 
 

@@ -68,7 +68,8 @@ def _too_slow(search: Search) -> bool:
 
 
 def _holding(search: Search) -> Iterator[ComponentScenario]:
-    """The scenarios of the space whose instances hold a copy of each model, the cheapest first."""
+    """The scenarios of the space whose instances hold a copy of each model, the cheapest first. Where only what AWS
+    has is tried, copies have as little of an instance as they were seen to have there."""
     like = search.space.like
     setups = one_for_each(search.inputs, like.own_bytes)
     for one in search.space.always_on(search.prices):
@@ -78,6 +79,7 @@ def _holding(search: Search) -> Iterator[ComponentScenario]:
                     tuple(replace(setup, binpack=binpack) for setup in setups),
                     one.instance_type,
                     one.instances,
+                    strict=search.space.aws_strict,
                     wake_s=like.wake_s,
                     overhead_s=like.overhead_s,
                     own_bytes=like.own_bytes,

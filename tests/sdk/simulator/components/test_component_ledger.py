@@ -84,3 +84,11 @@ def test_copies_that_a_caller_changes_come_and_go_at_the_recorded_times(tmp_path
     live, again = both(tmp_path, MANAGED, copies, 7, changes=changes)
     assert again == live
     assert live.launches > 5  # requests woke component a meanwhile
+
+
+def test_of_strict_components_the_answered_requests_are_played_again(tmp_path: Path) -> None:
+    copies = [copies_of(name, 0, 1024, strict=True) for name in NAMES]
+    changes = [Rescaled(30.5, "a", 1), Rescaled(200.5, "b", 1), Rescaled(300.5, "c", 2), Rescaled(400.5, "a", 0)]
+    live, again = both(tmp_path, FIXED, copies, 2, changes=changes, strict=True)
+    assert live.failed > 10  # the ledger does not have them
+    assert again == Counts(live.requests - live.failed, live.hits, 0, live.launches)
