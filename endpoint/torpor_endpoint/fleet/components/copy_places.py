@@ -147,7 +147,7 @@ class CopyPlaces:
     def _further(self, capacity: CapacityPool, copy: PackedCopy) -> int | None:
         """The number of one more instance for the copy; None if none may come, or helps."""
         variant = capacity.variant
-        if variant.instances_min is None:
+        if variant.instances_min is None or capacity.closed:
             return None
         sizes, present = rooms(variant, strict=self._strict), self.instances(capacity)
         coming = further_instance(copy, present, pools_of(variant), sizes, most_instances(variant))

@@ -132,3 +132,17 @@ def test_the_dashboard_shows_each_copy_where_it_is_and_the_status_of_its_compone
 
     one = replace(ONE, status=ComponentStatus.CREATING, specifications=(FOUR,), copies=1)
     told(one, story, capacity=POOLED)
+
+
+def test_no_instance_comes_for_a_copy_once_the_endpoint_is_leaving() -> None:
+    async def story(shop: Shop) -> None:
+        await reached(lambda: shop.status is ComponentStatus.IN_SERVICE)
+        live = shop.roster.get("shop")
+        assert live is not None
+        pool, capacity = live.components["one"], live.pools["v"]
+        await capacity.close("the endpoint is deleted")
+        pool.scale(3, "somebody asks for more")
+        assert (capacity.size, pool.size) == (0, 1)
+
+    one = replace(ONE, status=ComponentStatus.CREATING, specifications=(FOUR,), copies=1)
+    told(one, story, capacity=POOLED)
