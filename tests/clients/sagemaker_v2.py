@@ -476,7 +476,7 @@ def components(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         assert session.describe_inference_component("third")["RuntimeConfig"]["CurrentCopyCount"] == 2
         names = session.list_and_paginate_inference_component_names_associated_with_endpoint("apart")
         assert sorted(names) == ["first", "second", "third"], names
-    with step("one that fits nowhere is a CapacityError, or an UnexpectedStatusException with AWS's reason"):
+    with step("one that fits nowhere is an UnexpectedStatusException with AWS's reason"):
         huge = {"Container": {"Image": "torpor", "ArtifactUrl": artifact}}
         huge["ComputeResourceRequirements"] = {"MinMemoryRequiredInMb": 64_000}
         refused = ""
