@@ -82,6 +82,35 @@ def test_a_rollout_has_both_fleets_with_their_shares(scene: Scene) -> None:
     page.get_by_text("new fleet: 10 % of the traffic").wait_for()
 
 
+def test_a_component_is_shown_with_its_copies_and_invoked_by_its_name(scene: Scene) -> None:
+    sagemaker = scene.live.sagemaker
+    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    role = "arn:aws:iam::123456789012:role/service-role/role"
+    sagemaker.create_endpoint_config(EndpointConfigName="shelf", ExecutionRoleArn=role, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName="shelf", EndpointConfigName="shelf")
+    scene.live.settled("shelf")
+    sagemaker.create_inference_component(
+        InferenceComponentName="third",
+        EndpointName="shelf",
+        Specification={
+            "Container": {"Image": "torpor", "ArtifactUrl": f"s3://models/{MODELS[3]}"},
+            "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 512},
+        },
+        RuntimeConfig={"CopyCount": 1},
+    )
+    scene.visit.show("shelf", "memory")
+    page = scene.visit.page
+    page.get_by_text("component, InService").wait_for()
+    page.get_by_text("512 MiB of AllTraffic · 1 of 1 copy ready").wait_for()
+    page.get_by_text("on AllTraffic/0, ml.m5.large").wait_for()
+    scene.visit.show("shelf", "invoke")
+    page.get_by_label("Inference component").select_option("third")
+    page.get_by_label("Body", exact=True).fill("1")
+    page.get_by_role("button", name="Invoke", exact=True).click()
+    page.get_by_text("HTTP 200").wait_for()
+    assert page.get_by_label("Body of the answer").inner_text() == "[3]"
+
+
 def test_a_request_that_waits_is_cancelled(scene: Scene) -> None:
     output = {"OutputConfig": {"S3OutputPath": "s3://models-out/out"}}
     scene.live.deploy("later", Variant(many("models")), AsyncInferenceConfig=output)

@@ -9,6 +9,7 @@ import { bar, parsed, words } from "./steps.js";
 const SHOWN_MAX = 64 * 1024;
 const KNOWN_MAX = 200;
 const TARGET_MODEL = "X-Amzn-SageMaker-Target-Model";
+const COMPONENT = "X-Amzn-SageMaker-Inference-Component";
 
 /** Content types with a body that shows their form. */
 const SAMPLES = {
@@ -25,6 +26,7 @@ export class InvokeForm {
   #body = byId("invoke-body");
   #file = byId("invoke-file");
   #model = byId("invoke-model");
+  #component = byId("invoke-component");
   #known = "";
 
   constructor() {
@@ -45,6 +47,7 @@ export class InvokeForm {
   update(endpoint, feed) {
     if (this.#endpoint?.name !== endpoint.name) this.#model.value = "";
     this.#endpoint = endpoint;
+    this.#offer([...new Set(endpoint.variants.flatMap(({ record }) => record.component ?? []))].sort());
     const many = endpoint.variants.some(({ record }) => record.multi_model);
     byId("invoke-model-field").hidden = !many;
     this.#model.required = many;
@@ -54,6 +57,15 @@ export class InvokeForm {
   /** A body that is still a sample gives way to the sample of the chosen type. */
   #sample() {
     if (Object.values(SAMPLES).includes(this.#body.value)) this.#body.value = SAMPLES[this.#type.value];
+  }
+
+  /** The inference components to choose from; none on an ordinary endpoint. */
+  #offer(components) {
+    byId("invoke-component-field").hidden = components.length === 0;
+    if (components.join() === [...this.#component.options].map(({ value }) => value).join()) return;
+    const chosen = this.#component.value;
+    this.#component.replaceChildren(...components.map((name) => el("option", { value: name }, name)));
+    if (components.includes(chosen)) this.#component.value = chosen;
   }
 
   #suggest(names) {
@@ -66,6 +78,7 @@ export class InvokeForm {
 
   async #invoke() {
     const headers = { "Content-Type": this.#type.value };
+    if (this.#component.value) headers[COMPONENT] = this.#component.value;
     if (this.#model.required) headers[TARGET_MODEL] = this.#model.value;
     const body = this.#file.files[0] ?? this.#body.value;
     const beganMs = performance.now();
