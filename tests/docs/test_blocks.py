@@ -133,6 +133,8 @@ def test_a_mark_belongs_to_the_block_below_it() -> None:
         ("a 1\n", "a 2\n", False, False),
         ("a 1\n", "a     2.5\n", True, True),
         ("a 1\n", "b 2.5\n", True, False),
+        ("09:42:13.039  fetched\n", "2026-11-29 23:59:58.939  fetched\n", True, True),
+        ("09:42:13.039  fetched\n", "2026-11-29  fetched\n", True, False),
         ("i-…: ready\n", "i-76ab: ready\n", False, True),
         ("first\n…\nlast\n", "first\n1\n2\nlast\n", False, True),
         ("first\n…\nlast\n", "first\n1\n2\n", False, False),

@@ -28,6 +28,8 @@ ANY_MARK = re.compile(r"^<!-- run: (.*)", re.MULTILINE)
 FIGURES_VARY, SOON = "figures vary", "soon"
 KINDS = re.compile(rf"no, \S.{{9,}}|{FIGURES_VARY}|{SOON}|printed|with \w+|file [\w./-]+")
 NUMBER = re.compile(r"<?\$?\d[\d,.:]*")
+DATE_OF_A_TIME = re.compile(r"\d{4}-\d\d-\d\d (?=\d\d:\d\d:\d\d)")
+"""Printed where the time is of another day, as it is after midnight."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,9 @@ def _pattern(line: str, figures_vary: bool) -> str:
 
 
 def _narrow(line: str, figures_vary: bool) -> str:
-    return re.sub(r"([ ─═━])[ ─═━]*", r"\1", line).strip() if figures_vary else line.rstrip()
+    if not figures_vary:
+        return line.rstrip()
+    return re.sub(r"([ ─═━])[ ─═━]*", r"\1", DATE_OF_A_TIME.sub("", line)).strip()
 
 
 def _with_numbers(text: str) -> str:
