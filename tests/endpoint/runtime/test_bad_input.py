@@ -27,7 +27,6 @@ def transform_fn(model, body, content_type, accept):
 ACTS = {
     "exits": "import os; os._exit(3)",
     "leaves": "raise SystemExit(3)",
-    "hangs": "import time; time.sleep(600)",
     "eats": "eaten = [bytearray(8 << 20) for _ in range(10_000)]",
     "prints": "print('x' * 100_000); raise ValueError('loud')",
     "answers-nothing": "return None",
@@ -60,7 +59,6 @@ ARTIFACTS = {
 }
 SETTINGS = {
     "TORPOR_MEMORY_MIB": "250",
-    "TORPOR_INVOCATION_TIMEOUT_SECONDS": "2",
     "TORPOR_UNPACK_MAX_ENTRIES": "100",
 }
 
@@ -91,7 +89,6 @@ BAD = (
     Bad("torn.json", "ModelError", "torn.json is not a model that XGBoost can read", 500),
     Bad("exits.tar.gz", "ModelError", "exit code 3", 500),
     Bad("leaves.tar.gz", "ModelError", "exit code 3", 500),
-    Bad("hangs.tar.gz", "ModelError", "Your invocation timed out while waiting for a response from container", 0),
     Bad("eats.tar.gz", "ModelError", "ran out of memory", 507),
     Bad("prints.tar.gz", "ModelError", "loud", 500),
     Bad("answers-too-much.tar.gz", "ModelError", "could not get a response from the Rough endpoint", 0),
