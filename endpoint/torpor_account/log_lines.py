@@ -26,6 +26,7 @@ class LogFields(TypedDict, total=False):
     instance: str
     shadow: bool
     inference_id: str
+    face: str
     came: str
     method: str
     path: str
@@ -56,6 +57,7 @@ FIELDS: dict[str, str] = {
     "instance": "the instance that answered",
     "shadow": "true: the request is a copy for a shadow variant",
     "inference_id": "the caller's InferenceId",
+    "face": "the protocol by which it came, such as `open-inference`, where that is not SageMaker's",
     "came": "when the request came, as `time`; lines of invocations are written up to 0.1 s after the answer",
     "method": "the HTTP method",
     "path": "the path",

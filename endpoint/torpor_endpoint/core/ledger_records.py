@@ -37,6 +37,7 @@ class InvocationRecord(NamedTuple):
     inference_id: str = ""  # the caller's InferenceId, if it sent one
     container_s: Mapping[str, float] = NO_SECONDS  # seconds in each container of a pipeline, in its order
     shadow: bool = False  # a copy of a request, which a shadow variant got
+    face: str = ""  # the face by which it came, such as `open-inference`; "" for SageMaker's own
 
 
 def cold_load(text: str | bytes | None) -> wire.ColdLoad | None:

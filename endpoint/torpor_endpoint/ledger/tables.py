@@ -133,6 +133,7 @@ _STEPS = (
     ALTER TABLE minutes ADD COLUMN fetches INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE minutes ADD COLUMN fetched_bytes INTEGER NOT NULL DEFAULT 0;
     """,
+    "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 

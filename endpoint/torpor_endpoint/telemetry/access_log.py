@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torpor_account.aws.wire.asgi import Headers
 from torpor_account.log_lines import LogFields, about, rfc3339
 from torpor_endpoint.core.ledger import is_cold
+from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
@@ -52,6 +53,8 @@ def fields(request: Passage, code: str | None) -> LogFields:
             found["shadow"] = True
     if isinstance(request.outcome, Served):
         found["instance"] = request.outcome.instance
+    if face := face_of(request.scope):
+        found["face"] = face
     if request.request is not None and (inference_id := request.request.text(INFERENCE_ID)):
         found["inference_id"] = inference_id
     found["came"] = rfc3339(request.at_s)

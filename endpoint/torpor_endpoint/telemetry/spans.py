@@ -26,6 +26,7 @@ from torpor_container.typed_json import read
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import is_cold
 from torpor_endpoint.core.sending.trail import OVERHEAD
+from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.passage import PAYLOAD, Passage, Route, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
 from torpor_endpoint.telemetry.trace_context import RequestTrace
@@ -233,6 +234,8 @@ def _torpor(request: Passage) -> Attributes:
             attributes["torpor.model"] = request.route.target
         if request.route.pool.variant.shadow:
             attributes["torpor.shadow"] = True
+    if face := face_of(request.scope):
+        attributes["torpor.face"] = face
     if request.request is not None and (inference_id := request.request.text(INFERENCE_ID)):
         attributes["torpor.inference_id"] = inference_id
     if isinstance(request.outcome, Served):

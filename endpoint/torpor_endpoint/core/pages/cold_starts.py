@@ -39,6 +39,7 @@ class ColdStart:
     inference_id: str = ""  # the caller's InferenceId, if it sent one
     container_s: Mapping[str, float] = field(default_factory=dict)  # seconds in each container of a pipeline, in order
     shadow: bool = False  # a copy of a request, which a shadow variant got
+    face: str = ""  # the protocol's face by which it came; "" for SageMaker's own
 
 
 def cold_starts_page(records: Sequence[InvocationRecord], of: Mapping[str, int]) -> Json:

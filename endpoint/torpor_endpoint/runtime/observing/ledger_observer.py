@@ -6,6 +6,7 @@ from typing import Protocol
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT, arrival_moments, arrival_seconds
 from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests, cold_load
+from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
@@ -77,6 +78,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         (request.request and request.request.text(INFERENCE_ID)) or "",
         request.container_s or NO_SECONDS,
         route.pool.variant.shadow,
+        face_of(request.scope),
     )
 
 

@@ -1,0 +1,26 @@
+"""Clients of the Open Inference Protocol, in a Python of their own."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.clients.helpers.wiring import only_if_asked, variables
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
+
+HERE = Path(__file__).parent
+
+
+@only_if_asked("open-inference", "make clients-open-inference")
+def test_tensors_come_and_go_as_the_clients_have_them(live: LiveEndpoint) -> None:
+    put(live.folder("tensors"), {"models/houses.tar.gz": packed({"model.json": booster()})})
+    live.deploy("tensors", Variant(many("tensors/models")))
+    command: list[str | Path] = [
+        os.environ["TORPOR_PYTHON"],
+        HERE / "v2_clients.py",
+        live.url,
+        "houses",
+        ROW.decode(),
+        str(predicted()),
+    ]
+    subprocess.run(command, env=variables(live), check=True, timeout=120)

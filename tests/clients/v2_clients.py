@@ -1,0 +1,82 @@
+"""Clients of the Open Inference Protocol, unchanged, against an endpoint: Triton's over HTTP, and the protocol's own.
+
+    TORPOR_PYTHON=<a Python with tritonclient[http] and open-inference-openapi> TORPOR_CLIENTS=open-inference \
+        python -m pytest tests/clients/test_open_inference.py
+
+Its arguments are the endpoint's address, a model's name, the text of a row, and the number that must come back.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tritonclient.http as triton
+from open_inference.openapi.client import OpenInferenceClient
+from open_inference.openapi.errors import BadRequestError
+from open_inference.openapi.types import InferenceRequest, RequestInput, TensorData
+from tritonclient.utils import InferenceServerException
+
+
+def main(url: str, model: str, row: str, expected: str) -> None:
+    rows = np.array([[float(cell) for cell in row.split(",")]] * 2, np.float32)
+    triton_client(url, model, rows, float(expected))
+    own_client(url, model, rows, float(expected))
+
+
+def refused(kind: type[Exception], call: Callable[[], object]) -> str:
+    """What the client tells of a call that must be refused."""
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    raise AssertionError("it was answered")
+
+
+def triton_client(url: str, model: str, rows: Any, expected: float) -> None:
+    client = triton.InferenceServerClient(url.removeprefix("http://"))
+    assert client.is_server_live()
+    assert client.is_server_ready()
+    assert client.is_model_ready(model)
+    assert "binary_tensor_data" in client.get_server_metadata()["extensions"]
+    (source,) = client.get_model_metadata(model)["inputs"]
+    tensor = triton.InferInput(source["name"], list(rows.shape), source["datatype"])
+    for sent_in_binary in (True, False):
+        tensor.set_data_from_numpy(rows, binary_data=sent_in_binary)
+        for wanted in (None, [triton.InferRequestedOutput("predict", binary_data=False)]):
+            answer = client.infer(model, [tensor], outputs=wanted, request_id="7")
+            np.testing.assert_allclose(answer.as_numpy("predict"), [expected] * 2, rtol=1e-6)
+            assert answer.get_response()["id"] == "7"
+    client.load_model(model)
+    index = client.get_model_repository_index()
+    assert [one["state"] for one in index if one["name"].startswith(model)] == ["READY"]
+    (stats,) = client.get_inference_statistics(model)["model_stats"]
+    assert stats["inference_stats"]["success"]["count"] >= 4
+    client.unload_model(model)
+    tensor = triton.InferInput("x", [1, 2], "FP32")
+    tensor.set_data_from_numpy(rows[:1, :2])
+    told = refused(InferenceServerException, lambda: client.infer(model, [tensor]))
+    assert "the model takes 4 columns, and the rows have 2" in told
+    print("tritonclient passes")
+
+
+def own_client(url: str, model: str, rows: Any, expected: float) -> None:
+    client = OpenInferenceClient(base_url=url)
+    client.check_server_liveness()
+    client.check_server_readiness()
+    client.check_model_readiness(model_name=model)
+    client.check_model_version_readiness(model_name=model, model_version="1")
+    assert client.read_server_metadata().name == "torpor"
+    assert client.read_model_metadata(model_name=model).inputs[0].datatype == "FP32"
+    data = TensorData.parse_obj(rows.tolist())
+    inputs = [RequestInput(name="input", shape=list(rows.shape), datatype="FP32", data=data)]
+    answer = client.model_infer(model_name=model, request=InferenceRequest(inputs=inputs, id="7"))
+    np.testing.assert_allclose(answer.outputs[0].data.__root__, [expected] * 2, rtol=1e-6)
+    empty = InferenceRequest(inputs=[])
+    told = refused(BadRequestError, lambda: client.model_infer(model_name=model, request=empty))
+    assert "inputs is a list of tensors" in told
+    print("open-inference-openapi passes")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
