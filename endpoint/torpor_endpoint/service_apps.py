@@ -15,12 +15,13 @@ from torpor_endpoint.faces.finding_models import FaceModels
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
 from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
+from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.async_invocations import AsyncInvocations
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
-from torpor_endpoint.services.service_register import OPEN_INFERENCE, OWN, RUNTIME
+from torpor_endpoint.services.service_register import OPEN_INFERENCE, OWN, RUNTIME, TF_SERVING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ class ServiceApps:
         self.invocations = self._invocations()
         self._face_models = FaceModels(parts.roster, Targets(parts.account.storage))
         self.open_inference = self._open_inference()
+        self.tf_serving = TfServingFace(self.runtime, self._face_models)
         self._of_services = SageMakerParts(
             options=parts.options,
             clock=parts.clock.epoch,
@@ -71,11 +73,13 @@ class ServiceApps:
             services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
         services[OPEN_INFERENCE] = self.open_inference
+        services[TF_SERVING] = self.tf_serving
         return services
 
     def inline(self) -> dict[str, Inline]:
         """What takes up requests without a task, by the names of services."""
-        return {RUNTIME: self.invocations.inline, OPEN_INFERENCE: self.open_inference.inline}
+        faces = {OPEN_INFERENCE: self.open_inference.inline, TF_SERVING: self.tf_serving.inline}
+        return {RUNTIME: self.invocations.inline, **faces}
 
     def pages(self) -> App:
         """Torpor's own pages."""

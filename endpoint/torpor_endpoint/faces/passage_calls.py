@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import quote
 
-from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, Tell
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, Tell, taken
 from torpor_container.wire import Fault
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, TARGET_MODEL
 from torpor_endpoint.runtime.app import INVOCATIONS, PREFIX
@@ -60,6 +62,12 @@ def bodiless(scope: Scope) -> Scope:
 async def nothing() -> Message:
     """The body of a request that has none."""
     return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def drained(scope: Scope, receive: Receive) -> None:
+    """Read the body of a request that is refused, so that its sender reads the answer. Raises Disconnected."""
+    with suppress(AwsError):
+        await taken(scope, receive, 0)
 
 
 def raw_path_of(scope: Scope) -> str:

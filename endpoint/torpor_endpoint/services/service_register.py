@@ -66,7 +66,11 @@ SERVICES: tuple[AwsService[Any], ...] = (
 """All services, in the order of the documentation."""
 
 OPEN_INFERENCE = "open-inference"
-FACES = (Address(OPEN_INFERENCE, signed_as=("sagemaker",), paths=re.compile(r"/v2(/.*)?", re.DOTALL)),)
+TF_SERVING = "tf-serving"
+FACES = (
+    Address(OPEN_INFERENCE, signed_as=("sagemaker",), paths=re.compile(r"/v2(/.*)?", re.DOTALL)),
+    Address(TF_SERVING, signed_as=("sagemaker",), paths=re.compile(r"/v1/(endpoints/[^/]+/)?models/.+", re.DOTALL)),
+)
 """Protocols that are not AWS's, and the paths of each: no bucket of S3 can have such a name."""
 
 ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES, *FACES))

@@ -169,6 +169,7 @@ BEFORE_PIPELINES = (
         for table, column in (
             ("cold_starts", "container_s"),
             ("cold_starts", "shadow"),
+            ("cold_starts", "face"),
             ("minutes", "copies"),
             ("lives", "shadow"),
             ("lives", "changed_s"),

@@ -4,6 +4,12 @@ from typing import Final
 
 TENSORS: Final = "application/vnd.sagemaker-triton.binary+json"
 """Named tensors of the Open Inference Protocol, as Triton's clients send them to SageMaker."""
+TF_SERVING: Final = "application/vnd.torpor.tf-serving+json"
+"""A request of TensorFlow Serving's REST API; METHOD is what it asks for."""
+METHOD: Final = "method"
+PREDICT: Final = "predict"
+CLASSIFY: Final = "classify"
+REGRESS: Final = "regress"
 METADATA: Final = "application/vnd.torpor.model-metadata"
 """A question about a model's inputs and outputs, without a body."""
 HEADER_SIZE: Final = "json-header-size"

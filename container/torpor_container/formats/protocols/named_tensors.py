@@ -1,4 +1,4 @@
-"""Serves requests of the Open Inference Protocol by a model of any format: named tensors in, named tensors out.
+"""Serves requests of other protocols by a model of any format: named tensors in, named tensors out.
 
 A model whose rows are numbers takes one tensor of rows by columns, whatever its name, or one tensor for each column by
 the column's name. Its output is `predict`. A format whose models have named inputs, or cells of several types, says
@@ -14,7 +14,6 @@ from urllib.parse import unquote
 import numpy as np
 
 from torpor_container.content import RowLayout
-from torpor_container.content.accept import choose
 from torpor_container.content.layout import Rows
 from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.open_inference import infer_request, infer_response
@@ -24,12 +23,11 @@ from torpor_container.content.reading.categories import coded
 from torpor_container.content.reading.json_rows import laid, numbers
 from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor, table_of
 from torpor_container.content.table import Table
-from torpor_container.core.protocols.protocol_types import METADATA, MODEL_NAME, MODEL_VERSION, TENSORS
+from torpor_container.core.protocols.protocol_types import METADATA, MODEL_NAME, MODEL_VERSION, TENSORS, TF_SERVING
 from torpor_container.errors import BadInput, ContainerError, UnsupportedContentType
+from torpor_container.formats.protocols.tensor_codecs import TensorCall, read_call, reply
 from torpor_container.invocation import Invocation, Reply
 
-OFFERED = (TENSORS, JSON)
-"""What a caller may accept: the answer is the same."""
 ANY_INPUT = "input"
 COLUMNS_TRIED_MAX = 1_000_000
 
@@ -61,14 +59,13 @@ class TensorExchange:
 
     def __init__(self, inputs: TensorInputs) -> None:
         self._inputs = inputs
-        self._request: InferRequest | None = None
+        self._request: TensorCall | None = None
 
     def read(self, call: Invocation) -> Any:
         """The model's inputs. Raises BadInput, NotAcceptable."""
-        choose(call.accept, OFFERED)
-        request = infer_request.read_request(call.body, call.content_type)
+        request = read_call(call, lambda: {spec.name: spec.datatype for spec in self._inputs.inputs()})
         tensors: Mapping[str, Tensor] = request.tensors
-        if request.raw is not None:
+        if isinstance(request, InferRequest) and request.raw is not None:
             tensors = self._raw(request.raw)
         if unknown := [name for name in request.outputs if name not in self._inputs.output_names]:
             known = ", ".join(self._inputs.output_names)
@@ -82,7 +79,7 @@ class TensorExchange:
         only = next(iter(self._request.outputs or self._inputs.output_names))
         tensors = infer_response.tensors_of(prediction, only)
         wanted = self._request.outputs or tensors
-        return Reply(*infer_response.written({name: tensors[name] for name in wanted}, self._request))
+        return reply({name: tensors[name] for name in wanted}, self._request)
 
     def _raw(self, data: bytes) -> Mapping[str, Tensor]:
         specs = self._inputs.inputs()
@@ -110,7 +107,7 @@ def metadata(call: Invocation, inputs: TensorInputs, platform: str) -> Reply:
 def is_metadata(content_type: str) -> bool:
     """Whether a request asks for metadata. Raises UnsupportedContentType for a type that is neither."""
     kind = media_type(content_type)
-    if kind not in (METADATA, TENSORS):
+    if kind not in (METADATA, TENSORS, TF_SERVING):
         raise UnsupportedContentType.of(content_type, (TENSORS, METADATA))
     return kind == METADATA
 

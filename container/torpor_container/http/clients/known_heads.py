@@ -10,7 +10,7 @@ from torpor_container.http.exchange import TakeInline
 from torpor_container.http.messages.request_heads import RequestHead, read_head
 from torpor_container.http.streamed_answers import STREAM
 
-INVOCATION = re.compile(rb"/[!-$&-<>@-~]*/(?:invocations|invoke|infer)|/invocations")
+INVOCATION = re.compile(rb"/[!-$&-<>@-~]*(?:/(?:invocations|invoke|infer)|:(?:predict|classify|regress))|/invocations")
 """The path of a request that is offered inline: it has no query, and nothing in it is quoted."""
 
 KEPT_MAX = 256

@@ -32,6 +32,7 @@ from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_
 from torpor_endpoint.faces.open_inference.v2_paths import UnknownPath, V2Action, V2Call, parsed
 from torpor_endpoint.faces.passage_calls import (
     bodiless,
+    drained,
     invocation_scope,
     is_compressed,
     nothing,
@@ -112,7 +113,7 @@ class OpenInferenceFace:
 
     async def _infer(self, call: V2Call, scope: Scope, receive: Receive, send: Send) -> None:
         if is_compressed(scope):
-            await taken(scope, receive, 0)
+            await drained(scope, receive)
             await sent(refused("the body is compressed, which this face does not read: send it plain", 415), send)
             return
         found = await self._found(call, scope)

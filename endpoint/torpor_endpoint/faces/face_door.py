@@ -1,6 +1,6 @@
-"""How the door asks callers of the Open Inference Protocol: by a signature, or by an access key and its secret.
+"""How the door asks callers of the faces: by a signature, or by an access key and its secret.
 
-The protocol's clients sign nothing. Each has a way to send HTTP's Basic authentication. The face itself checks what a
+The protocols' clients sign nothing. Each has a way to send HTTP's Basic authentication. The face itself checks what a
 caller may do, once it knows the model.
 """
 
@@ -16,7 +16,7 @@ THROTTLED, _ = Problem.THROTTLED.json
 
 
 async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
-    """Answer in the protocol's own form: 401 to whom nobody knows, 429 to who calls too often, 403 to the others."""
+    """Answer in the protocols' own form: 401 to whom nobody knows, 429 to who calls too often, 403 to the others."""
     signed = any(name == b"authorization" for name, _ in scope["headers"])
     status = 429 if error.code == THROTTLED else error.status
     if status in (400, 403):
@@ -24,6 +24,6 @@ async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
     await sent(refused(error.message, status), send)
 
 
-V2_AT_THE_DOOR = CallsByHead(
+FACE_AT_THE_DOOR = CallsByHead(
     CallKind.INVOCATIONS, None, refuse, anybody=lambda scope: scope["path"].rstrip("/") in OPEN, passwords=True
 )

@@ -1,0 +1,1 @@
+"""The face of TensorFlow Serving's REST API."""
