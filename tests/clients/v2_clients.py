@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tritonclient.http as triton
-from open_inference.openapi.client import OpenInferenceClient
-from open_inference.openapi.errors import BadRequestError
-from open_inference.openapi.types import InferenceRequest, RequestInput, TensorData
-from tritonclient.utils import InferenceServerException
+import tritonclient.http as triton  # type: ignore[import-not-found]
+from open_inference.openapi.client import OpenInferenceClient  # type: ignore[import-not-found]
+from open_inference.openapi.errors import BadRequestError  # type: ignore[import-not-found]
+from open_inference.openapi.types import InferenceRequest, RequestInput, TensorData  # type: ignore[import-not-found]
+from tritonclient.utils import InferenceServerException  # type: ignore[import-not-found]
 
 
 def main(url: str, model: str, row: str, expected: str) -> None:
