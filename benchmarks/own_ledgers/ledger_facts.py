@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torpor.confirming.core.forecast_beside_fact import MachineStrain, TrafficFigures
 from torpor.confirming.live_endpoint import ConfirmingEndpoint
-from torpor.confirming.live_sending import WRITTEN_S, InstanceWatch, costs_of, counted_by
+from torpor.confirming.live_sending import WRITTEN_S, InstanceWatch, costs_of, counted_by, until_a_minute_begins
 from torpor_container.waiting.quiet_time import busy_s
 
 SUMS = """SELECT coalesce(sum(requests), 0), coalesce(sum(cold), 0), coalesce(sum(errors), 0),
@@ -27,6 +27,7 @@ class LedgerWindow:
     _open: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __post_init__(self) -> None:
+        self._minute_s = until_a_minute_begins(self.endpoint)
         self._looks = InstanceWatch(self.endpoint)
         self._open.enter_context(self._looks.watching())
         self._counts = counted_by(self.endpoint)
@@ -41,7 +42,7 @@ class LedgerWindow:
         time.sleep(WRITTEN_S)
         until_s, name = self.endpoint.now_s(), self.endpoint.name
         since = counted_by(self.endpoint) - self._counts
-        instance_s, usd = costs_of(self.endpoint, self._began_s, until_s)
+        instance_s, usd = costs_of(self.endpoint, self._minute_s, until_s)
         with closing(sqlite3.connect(ledger)) as rows:
             requests, cold, errors, billed_ms = rows.execute(SUMS, (name,)).fetchone()
             (wakes,) = rows.execute(WAKES, (name, self._began_s)).fetchone()

@@ -10,7 +10,7 @@ from benchmarks.own_ledgers.artifacts import scripts
 from benchmarks.own_ledgers.stage import NAME, ROW, SLO_S, WorkloadPlayed, WorkloadStage, names
 from torpor.confirming.core.forecast_beside_fact import MachineStrain, TrafficFigures
 from torpor.confirming.live_endpoint import ConfirmingEndpoint
-from torpor.confirming.live_sending import WRITTEN_S, costs_of
+from torpor.confirming.live_sending import WRITTEN_S, costs_of, until_a_minute_begins
 from torpor.hosting.endpoint_deployment import EndpointPlan
 from torpor.hosting.endpoint_options import BUCKET
 from torpor.replay.target import Target
@@ -49,7 +49,8 @@ def _job(stage: WorkloadStage) -> tuple[TrafficFigures, MachineStrain]:
     config = sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
     [variant] = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
     job = ConfirmingEndpoint(stage.process.connection, Target(stage.process.connection, f"{TRANSFORM_JOB}{name}"), True)
-    began_s, real_s, waited_s = job.now_s(), time.monotonic(), busy_s()
+    minute_s = until_a_minute_begins(job)
+    real_s, waited_s = time.monotonic(), busy_s()
     source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/records/"}}
     sagemaker.create_transform_job(
         TransformJobName=name,
@@ -64,7 +65,7 @@ def _job(stage: WorkloadStage) -> tuple[TrafficFigures, MachineStrain]:
         time.sleep(POLL_S)
     strain = _strain(found, (busy_s() - waited_s) / (time.monotonic() - real_s))
     time.sleep(WRITTEN_S)
-    instance_s, usd = costs_of(job, began_s, job.now_s())
+    instance_s, usd = costs_of(job, minute_s, job.now_s())
     answered = len((stage.process.bucket_folder(BUCKET) / "out" / "all.csv.out").read_bytes().split())
     failed = RECORDS - answered
     billed_ms = round(1000 * (instance_s or 0.0))

@@ -34,6 +34,15 @@ class LoadSpans:
     fetched_bytes: int = 0  # of the artifact in the store, if it was fetched
     cold: ColdLoad | None = None  # what the load took, once it is done
 
+    def report(self, leads: bool) -> ColdLoad | None:
+        """What one of its requests tells of the load: what was fetched is told by the request that `leads`, so that the
+        ledger counts it once."""
+        if leads or self.cold is None or not self.fetched_bytes:
+            return self.cold
+        others = self.cold.copy()
+        del others["fetched_bytes"]
+        return others
+
     @contextmanager
     def step(self, step: WaitStep) -> Iterator[None]:
         span = StepSpan(step, self.clock())

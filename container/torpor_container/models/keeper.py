@@ -217,7 +217,7 @@ class Keeper:
             raise
         finally:
             timing.waited_for(load.spans, since_s)
-        timing.cold = load.spans.cold
+        timing.cold = load.spans.report(leads=isinstance(plan, Lead))
         return False
 
     async def _planned(self, name: str) -> Hit | Wait | Lead:

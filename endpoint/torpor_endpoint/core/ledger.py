@@ -5,14 +5,12 @@ from dataclasses import dataclass, fields
 from math import ceil
 from typing import NamedTuple, TypeVar
 
-from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 
 COLD_STEPS = frozenset(
     {WaitStep.HOLD, WaitStep.WAKE, WaitStep.QUEUE, WaitStep.DOWNLOAD, WaitStep.UNPACK, WaitStep.LOAD}
 )
-LOAD_STEPS = frozenset({WaitStep.QUEUE, WaitStep.DOWNLOAD, WaitStep.UNPACK, WaitStep.LOAD})
 NOTICED_S = 0.0005
 """A step of at most this length does not count as a wait: a slow machine takes 0.2 ms to hand a request to a script."""
 TOLERANCE_S = 0.001
@@ -100,13 +98,9 @@ class Sums:
             self.work_s += invocation.effort["work_s"]
             self.delay_s += invocation.effort["delay_s"]
         self.copies += invocation.shadow
-        if invocation.cold is not None:
-            self._add_fetch(invocation.steps, invocation.cold)
-
-    def _add_fetch(self, steps: Mapping[str, float], cold: wire.ColdLoad) -> None:
-        fetched = _fetched(steps, cold)
-        self.fetches += fetched > 0
-        self.fetched_bytes += fetched
+        if invocation.cold is not None and (fetched_bytes := invocation.cold.get("fetched_bytes", 0)):
+            self.fetches += 1
+            self.fetched_bytes += fetched_bytes
 
     def add_warm(self, warm: WarmRequests) -> None:
         """Add many warm requests at once."""
@@ -119,13 +113,6 @@ class Sums:
         self.request_bytes += warm.request_bytes
         self.response_bytes += warm.response_bytes
         self.copies += len(warm.totals_s) * warm.shadow
-
-
-def _fetched(steps: Mapping[str, float], cold: wire.ColdLoad) -> int:
-    """The bytes that were fetched for this request's load; 0 if another request had begun it, and has them."""
-    fetched = cold.get("fetched_bytes", 0)
-    waited_s = sum(took_s for step, took_s in steps.items() if step in LOAD_STEPS) if fetched else 0.0
-    return fetched if waited_s >= cold["took_s"] - TOLERANCE_S else 0
 
 
 class ContainerKey(NamedTuple):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +22,15 @@ from torpor.pages.data_frames import STEPS
 from torpor.replay.joined_replays import ReplayedStretch, joined
 from torpor.replay.paced_sending import Body, ReplayPace, Watch, replay, unwatched
 from torpor.replay.replay_result import Replayed
+from torpor.time_units import MINUTE_S
 from torpor.workloads import Chunk, Recorded
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_endpoint.core.ledger import milliseconds
 
 LOOK_S = 0.25
 """How often the number of instances is read."""
+NOTED_S = 0.2
+"""The endpoint notes a request a moment after its answer. It does not know an instance for long that has ended."""
 WRITTEN_S = 2.0
 """The ledger is written once a second."""
 LOADS, UNLOADS = "torpor_model_loading_seconds_count", "torpor_model_unloading_seconds_count"
@@ -84,6 +87,7 @@ def lived(
 ) -> LiveOutcome:
     """Send the trace, which begins at 0, and return its figures. An endpoint whose clock can be moved then goes on to
     second `until_s` of the trace, so that what sleeps has fallen asleep. `slo_s` decides which requests are late."""
+    minute_s = until_a_minute_begins(endpoint)
     before, began_s = counted_by(endpoint), endpoint.now_s()
     sending = _PacedStretches(trace, endpoint, body, pace, gap_s if endpoint.movable else inf, began_s, watch)
     looks = InstanceWatch(endpoint)
@@ -92,7 +96,7 @@ def lived(
     if endpoint.movable and (ends_s := began_s + until_s) > endpoint.now_s():
         clock.move_to(endpoint.connection, ends_s)
     time.sleep(WRITTEN_S)
-    since, costs = counted_by(endpoint) - before, costs_of(endpoint, began_s, began_s + until_s)
+    since, costs = counted_by(endpoint) - before, costs_of(endpoint, minute_s, began_s + until_s)
     done = _done(replayed) if not endpoint.target.asynchronous else _queued(endpoint, began_s, sending.wakes, since)
     figures = _figures(replayed, slo_s, done, since, looks.most, costs)
     strain = MachineStrain(
@@ -146,8 +150,21 @@ class _PacedStretches:
 
     def _arrive(self, planned_s: float) -> None:
         """Move the clock to this second of the trace. Where the requests before took longer, it is there already."""
+        time.sleep(NOTED_S)
         if (to_s := self.began_s + planned_s) > self.endpoint.now_s():
             clock.move_to(self.endpoint.connection, to_s)
+
+
+def until_a_minute_begins(endpoint: ConfirmingEndpoint) -> float:
+    """Go on to the beginning of a minute, and return it, by the endpoint's clock: a bill has the traffic of the minutes
+    that begin in its time."""
+    now_s = endpoint.now_s()
+    begins_s = ceil(now_s / MINUTE_S) * MINUTE_S
+    if endpoint.movable:
+        clock.move_to(endpoint.connection, begins_s)
+    else:
+        time.sleep(begins_s - now_s)
+    return begins_s
 
 
 class EndpointCounts(NamedTuple):

@@ -606,7 +606,8 @@ def test_what_was_fetched_for_loads_is_counted_once_for_each_load(recorded: Ledg
     steps = {"download": 0.3, "load": 0.2, "predict": 0.01}
     recorded.ledger.lived(life(NOON_S - 100))
     recorded.ledger.invoked(invocation(NOON_S, steps, cold=fetched))
-    recorded.ledger.invoked(invocation(NOON_S, {"load": 0.1, "predict": 0.01}, cold=fetched))  # came while it went on
+    joined: ColdLoad = {**FIRST_USE, "took_s": 0.5}  # it came while the load went on
+    recorded.ledger.invoked(invocation(NOON_S, {"load": 0.1, "predict": 0.01}, cold=joined))
     recorded.ledger.invoked(invocation(NOON_S + 9, {"load": 0.5, "predict": 0.01}, cold={**FIRST_USE, "took_s": 0.5}))
     recorded.ledger.invoked(invocation(NOON_S, steps, model="b", cold={**fetched, "fetched_bytes": 1000}))
     recorded.flush()

@@ -1,0 +1,14 @@
+"""What the requests of one load tell of it."""
+
+from torpor_container.measuring.server_timing import LoadSpans
+from torpor_container.wire import ColdLoad
+
+
+def test_what_was_fetched_for_a_load_is_told_by_the_request_that_leads() -> None:
+    spans = LoadSpans(lambda: 0.0, fetched_bytes=700)
+    assert spans.report(leads=False) is None
+    whole = ColdLoad(bytes=1, victims=[], reason="", took_s=1.0, efforts={}, fetched_bytes=700)
+    spans.cold = whole
+    assert spans.report(leads=True) == whole
+    assert spans.report(leads=False) == {name: told for name, told in whole.items() if name != "fetched_bytes"}
+    assert spans.cold == whole
