@@ -6,6 +6,7 @@ from torpor_account.aws.wire.asgi import ACCESS, Headers, Scope
 from torpor_account.core.access.needs import CallerAccess
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
+from torpor_endpoint.core.versions.version_answers import AnsweringVersions, target_for
 from torpor_endpoint.faces.choosing_endpoints import (
     NoSuchEndpoint,
     NoSuchModel,
@@ -15,6 +16,13 @@ from torpor_endpoint.faces.choosing_endpoints import (
 )
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
+
+ONLY_VERSION = "1"
+"""The version of a model that has none."""
+
+
+class NoSuchLabel(LookupError):
+    """The model has no label of this name."""
 
 
 class FoundModel(NamedTuple):
@@ -32,30 +40,37 @@ class FaceModels:
         self.roster = roster
         self.targets = targets
 
-    def at_once(self, scope: Scope, in_path: str | None, model: str) -> FoundModel | None:
+    def at_once(self, scope: Scope, in_path: str | None, model: str, version: str = "") -> FoundModel | None:
         """The model, where nothing has to be looked up; None also for one that `found` refuses. It asks no rights."""
         try:
             live = self.live(scope, in_path, model)
-            target = self.targets.known(live, model)
+            target = versioned(live, model, version) or self.targets.known(live, model)
             return None if target is None else FoundModel(live, target, naming_headers(live, model, target))
-        except (NoSuchEndpoint, NoSuchModel):
+        except (NoSuchEndpoint, NoSuchModel, NoSuchLabel):
             return None
 
-    async def found(self, scope: Scope, in_path: str | None, model: str) -> FoundModel:
-        """The model, for a caller who may invoke it. Raises NoSuchEndpoint, NoSuchModel, AccessRefused."""
+    async def found(self, scope: Scope, in_path: str | None, model: str, version: str = "") -> FoundModel:
+        """The model, for a caller who may invoke it. `version` is a number or a label; empty for what answers calls
+        without one. Raises NoSuchEndpoint, NoSuchModel, NoSuchLabel, AccessRefused."""
         live = self.live(scope, in_path, model)
-        target = await self.targets.found(live, model)
+        answering = answering_of(live, model)
+        if answering is None:
+            versioned(live, model, version)
+        target = await self.targets.found(live, model) if answering is None else target_for(model, version or None)
         access: CallerAccess | None = scope.get(ACCESS)
         if access is not None:
             named = target if any(pool.variant.multi_model for pool in live.every_pool) else None
             access.check((invocation("InvokeEndpoint", live.name, named, access.place),))
+        versioned(live, model, version)
         return FoundModel(live, target, naming_headers(live, model, target))
 
-    async def existing(self, scope: Scope, in_path: str | None, model: str) -> FoundModel:
+    async def existing(self, scope: Scope, in_path: str | None, model: str, version: str = "") -> FoundModel:
         """As `found`, for a model that is stored. Raises NoSuchModel for any other."""
-        found = await self.found(scope, in_path, model)
-        if any(name == TARGET_MODEL for name, _ in found.headers) and not await self.targets.exists(
-            found.live, found.target
+        found = await self.found(scope, in_path, model, version)
+        if (
+            answering_of(found.live, model) is None
+            and any(name == TARGET_MODEL for name, _ in found.headers)
+            and not await self.targets.exists(found.live, found.target)
         ):
             raise NoSuchModel(model)
         return found
@@ -63,3 +78,31 @@ class FaceModels:
     def live(self, scope: Scope, in_path: str | None, model: str) -> ServedEndpoint:
         """Raises NoSuchEndpoint."""
         return endpoint_for(named_endpoint(scope, in_path, self.roster), model, self.roster)
+
+
+def answering_of(live: ServedEndpoint, model: str) -> AnsweringVersions | None:
+    """The versions of a model; None for one that has none."""
+    for pool in live.every_pool:
+        if pool.versions is not None and (found := pool.versions.names.get(model)) is not None:
+            return found
+    return None
+
+
+def versions_of(live: ServedEndpoint, model: str) -> list[str]:
+    """The numbers of the versions that answer."""
+    answering = answering_of(live, model)
+    return [ONLY_VERSION] if answering is None else [str(number) for number in sorted(answering.artifacts)]
+
+
+def versioned(live: ServedEndpoint, model: str, version: str) -> str | None:
+    """The target of a model with versions; None for one without, whose only version is 1. Raises NoSuchModel for a
+    version, and NoSuchLabel for a label, that there is not."""
+    answering = answering_of(live, model)
+    if answering is None:
+        if version in ("", ONLY_VERSION):
+            return None
+    elif not version or answering.number_of(version) is not None:
+        return target_for(model, version or None)
+    if version.isdecimal():
+        raise NoSuchModel(f"{model} with version {version}")
+    raise NoSuchLabel(version)

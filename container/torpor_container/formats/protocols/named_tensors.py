@@ -96,7 +96,7 @@ def metadata(call: Invocation, inputs: TensorInputs, platform: str) -> Reply:
     version = unquote(given.get(MODEL_VERSION, ""))
     document = {
         "name": unquote(given.get(MODEL_NAME, "")),
-        **({"versions": [version]} if version else {}),
+        **({"versions": version.split(",")} if version else {}),
         "platform": platform,
         "inputs": [spec.members() for spec in inputs.inputs()],
         "outputs": [spec.members() for spec in inputs.outputs()],

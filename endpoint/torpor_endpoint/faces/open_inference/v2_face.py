@@ -25,10 +25,10 @@ from torpor_account.core.access.needs import AccessRefused
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, METADATA, MODEL_NAME, MODEL_VERSION, TENSORS
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.faces.choosing_endpoints import NoSuchEndpoint, NoSuchModel
-from torpor_endpoint.faces.finding_models import FaceModels, FoundModel
+from torpor_endpoint.faces.finding_models import FaceModels, FoundModel, NoSuchLabel, versions_of
 from torpor_endpoint.faces.inline_inferences import InlineInference
 from torpor_endpoint.faces.open_inference.v2_answers import JSON_LENGTH, answered, in_json, refused
-from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_control, members_of
+from torpor_endpoint.faces.open_inference.v2_control import check_control, members_of
 from torpor_endpoint.faces.open_inference.v2_paths import UnknownPath, V2Action, V2Call, parsed
 from torpor_endpoint.faces.passage_calls import (
     bodiless,
@@ -70,6 +70,8 @@ class OpenInferenceFace:
             await sent(refused(str(unknown), 404), send)
         except NoSuchModel as unknown:
             await sent(refused(f"model {unknown} not found", 404), send)
+        except NoSuchLabel as unknown:
+            await sent(refused(f"the model has no label {unknown}", 404), send)
         except AccessRefused as denied:
             await sent(refused(denied.message, 403), send)
         except AwsError as error:
@@ -81,9 +83,9 @@ class OpenInferenceFace:
             call = parsed(scope["method"], raw_path_of(scope))
         except UnknownPath:
             return None
-        if call.action is not V2Action.INFER or call.version not in ("", ONLY_VERSION) or is_compressed(scope):
+        if call.action is not V2Action.INFER or is_compressed(scope):
             return None
-        way = partial(self._models.at_once, in_path=call.endpoint, model=call.model)
+        way = partial(self._models.at_once, in_path=call.endpoint, model=call.model, version=call.version)
         return InlineInference(self._runtime, FACE_NAME, way, partial(_headers, call, scope), answered).take
 
     # -- the actions -----------------------------------------------------------------------------------------------
@@ -134,27 +136,20 @@ class OpenInferenceFace:
         """The metadata of a model, which the question loads. Raises as the face refuses."""
         found = await self._found(call, scope)
         note = FaceNote(FACE_NAME)
-        kind = f"{METADATA};{MODEL_NAME}={quote(call.model, safe='')};{MODEL_VERSION}={call.version or ONLY_VERSION}"
+        versions = call.version or ",".join(versions_of(found.live, call.model))
+        kind = f"{METADATA};{MODEL_NAME}={quote(call.model, safe='')};{MODEL_VERSION}={quote(versions, safe=',')}"
         headers = [*found.headers, (CONTENT_TYPE, kind.encode())]
         answer = await passed(self._runtime, invocation_scope(bodiless(scope), found.live.name, headers, note), nothing)
         return answered(note, *answer)
 
     async def _model_ready(self, call: V2Call, scope: Scope, send: Send) -> None:
         """A model is ready if a request for it would be answered: what is not in memory comes when it is called."""
-        _check_version(call)
-        await self._models.existing(scope, call.endpoint, call.model)
+        await self._models.existing(scope, call.endpoint, call.model, call.version)
         await sent(in_json({"name": call.model, "ready": True}), send)
 
     async def _found(self, call: V2Call, scope: Scope) -> FoundModel:
         """Raises as the face refuses."""
-        _check_version(call)
-        return await self._models.found(scope, call.endpoint, call.model)
-
-
-def _check_version(call: V2Call) -> None:
-    """Raises NoSuchModel."""
-    if call.version not in ("", ONLY_VERSION):
-        raise NoSuchModel(f"{call.model} with version {call.version}")
+        return await self._models.found(scope, call.endpoint, call.model, call.version)
 
 
 def _headers(call: V2Call, scope: Scope, found: FoundModel) -> Headers:
@@ -164,5 +159,5 @@ def _headers(call: V2Call, scope: Scope, found: FoundModel) -> Headers:
             kind += f";{HEADER_SIZE}={value.decode('latin-1')[:20]}"
     kind += f";{MODEL_NAME}={quote(call.model, safe='')}"
     if call.version:
-        kind += f";{MODEL_VERSION}={call.version}"
+        kind += f";{MODEL_VERSION}={quote(call.version, safe='')}"
     return [*found.headers, (CONTENT_TYPE, kind.encode()), (ACCEPT, TENSORS.encode())]

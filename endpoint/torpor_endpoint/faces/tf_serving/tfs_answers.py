@@ -49,10 +49,11 @@ def refused(message: str, status: int) -> Response:
     return Response(status, error_body(message), {"content-type": JSON})
 
 
-def status_of() -> Response:
-    """The status of a model that can be called: it is loaded when it is."""
-    version = {"version": ONLY_VERSION, "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
-    return Response(200, json.dumps({"model_version_status": [version]}).encode(), {"content-type": JSON})
+def status_of(versions: Sequence[str]) -> Response:
+    """The status of versions that can be called: each is loaded when it is. The newest comes first."""
+    fine = {"error_code": "OK", "error_message": ""}
+    known = [{"version": one, "state": "AVAILABLE", "status": fine} for one in reversed(versions)]
+    return Response(200, json.dumps({"model_version_status": known}).encode(), {"content-type": JSON})
 
 
 def metadata_of(call: TfsCall, document: Mapping[str, Any]) -> bytes:

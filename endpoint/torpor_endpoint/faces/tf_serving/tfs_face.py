@@ -13,7 +13,7 @@ from torpor_account.core.access.needs import AccessRefused
 from torpor_container.core.protocols.protocol_types import METADATA, METHOD, MODEL_NAME, TF_SERVING
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.faces.choosing_endpoints import NoSuchEndpoint, NoSuchModel
-from torpor_endpoint.faces.finding_models import FaceModels, FoundModel
+from torpor_endpoint.faces.finding_models import FaceModels, FoundModel, NoSuchLabel, versions_of
 from torpor_endpoint.faces.inline_inferences import InlineInference
 from torpor_endpoint.faces.passage_calls import (
     bodiless,
@@ -27,7 +27,6 @@ from torpor_endpoint.faces.passage_calls import (
 )
 from torpor_endpoint.faces.tf_serving.tfs_answers import (
     JSON,
-    ONLY_VERSION,
     answered,
     metadata_of,
     missing,
@@ -58,6 +57,9 @@ class TfServingFace:
             await sent(refused(str(malformed), 400), send)
         except NoSuchEndpoint as unknown:
             await sent(refused(str(unknown), 404), send)
+        except NoSuchLabel as unknown:
+            await drained(scope, receive)
+            await sent(refused(f"Unrecognized servable version label: {unknown}", 400), send)
         except AccessRefused as denied:
             await sent(refused(denied.message, 403), send)
         except AwsError as error:
@@ -69,28 +71,28 @@ class TfServingFace:
             call = parsed(scope["method"], raw_path_of(scope))
         except Malformed:
             return None
-        if call.action not in INFERENCES or _fault_of_version(call) or is_compressed(scope):
+        if call.action not in INFERENCES or is_compressed(scope):
             return None
-        way = partial(self._models.at_once, in_path=call.endpoint or None, model=call.model)
+        asked = call.version or call.label
+        way = partial(self._models.at_once, in_path=call.endpoint or None, model=call.model, version=asked)
         answer = partial(answered, call)
         return InlineInference(self._runtime, FACE_NAME, way, partial(_headers, call), answer).take
 
     async def _answer(self, call: TfsCall, scope: Scope, receive: Receive, send: Send) -> None:
-        if fault := _fault_of_version(call):
-            await drained(scope, receive)
-            status, text = fault
-            await sent(refused(text, status), send)
-            return
         try:
             if call.action in INFERENCES:
                 await self._infer(call, scope, receive, send)
             elif call.action is TfsAction.STATUS:
-                await self._models.existing(scope, call.endpoint or None, call.model)
-                await sent(status_of(), send)
+                found = await self._models.existing(scope, *_asked(call))
+                given = [call.version] if call.version else versions_of(found.live, call.model)
+                await sent(status_of(given), send)
             else:
                 await self._metadata(call, scope, send)
         except NoSuchModel:
             text = f"Could not find any versions of model {call.model}"
+            if call.version:
+                text = f"Could not find version {call.version} of model {call.model}"
+            await drained(scope, receive)
             await sent(refused(text if call.action is TfsAction.STATUS else missing(call), 404), send)
 
     async def _infer(self, call: TfsCall, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,13 +100,13 @@ class TfServingFace:
             await drained(scope, receive)
             await sent(refused("the body is compressed, which this face does not read: send it plain", 415), send)
             return
-        found = await self._models.found(scope, call.endpoint or None, call.model)
+        found = await self._models.found(scope, *_asked(call))
         note = FaceNote(FACE_NAME)
         inner = invocation_scope(scope, found.live.name, _headers(call, found), note)
         await sent_whole(answered(call, note, *await passed(self._runtime, inner, receive)), send)
 
     async def _metadata(self, call: TfsCall, scope: Scope, send: Send) -> None:
-        found = await self._models.found(scope, call.endpoint or None, call.model)
+        found = await self._models.found(scope, *_asked(call))
         note = FaceNote(FACE_NAME)
         headers = [*found.headers, (CONTENT_TYPE, f"{METADATA};{MODEL_NAME}={quote(call.model, safe='')}".encode())]
         inner = invocation_scope(bodiless(scope), found.live.name, headers, note)
@@ -112,16 +114,9 @@ class TfServingFace:
         await sent_whole((status, answer_headers, metadata_of(call, json.loads(body)) if status == 200 else body), send)
 
 
-def _fault_of_version(call: TfsCall) -> tuple[int, str] | None:
-    """What is wrong with the version or the label that is asked for, in the server's words: each model has one version,
-    and no labels."""
-    if call.label:
-        return 400, f"Unrecognized servable version label: {call.label}"
-    if call.version in ("", ONLY_VERSION):
-        return None
-    if call.action is TfsAction.STATUS:
-        return 404, f"Could not find version {call.version} of model {call.model}"
-    return 404, missing(call)
+def _asked(call: TfsCall) -> tuple[str | None, str, str]:
+    """The endpoint, the model, and the version or label."""
+    return call.endpoint or None, call.model, call.version or call.label
 
 
 def _headers(call: TfsCall, found: FoundModel) -> Headers:
