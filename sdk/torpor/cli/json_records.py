@@ -145,15 +145,30 @@ class ScenarioFigures:
 
 
 @dataclass(frozen=True)
+class ComponentFigures:
+    """What one inference component of a scenario gave."""
+
+    component: str
+    requests: int
+    cold: int  # waited for a copy
+    failed: int
+    copies: int  # at the end
+    copy_hours: float  # of all its copies together
+    unplaced: int  # how often a copy that was wanted had no room
+    share: float  # of the instances' bill, by what its copies reserved
+
+
+@dataclass(frozen=True)
 class SimulatedScenario(ScenarioFigures):
     """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant; `bill` has the lines that
-    `usd_per_month` is the sum of."""
+    `usd_per_month` is the sum of; `components` are those of an endpoint of inference components."""
 
     late: float | None
     shadow: ScenarioFigures | None
     on_aws: bool  # whether AWS has such an endpoint too
     throttled: int  # of the failed requests: beyond a serverless variant's MaxConcurrency
     bill: tuple[BillLine, ...]
+    components: tuple[ComponentFigures, ...] = ()
 
 
 @dataclass(frozen=True)
