@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torpor.cli.json_records import (
-    ComponentFigures,
     ConfirmedEntry,
     ConfirmOutput,
     OptionEntry,
@@ -13,11 +12,9 @@ from torpor.cli.json_records import (
     PlanSource,
     PolicyFigures,
     ReplayOutput,
-    ScenarioFigures,
-    SimulatedScenario,
-    SimulateOutput,
     SpreadEntry,
 )
+from torpor.cli.simulation_records import ComponentFigures, ScenarioFigures, SimulatedScenario, SimulateOutput
 from torpor.time_units import HOUR_S
 
 if TYPE_CHECKING:
