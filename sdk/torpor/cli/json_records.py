@@ -17,6 +17,7 @@ from torpor_account.core.access.explaining.denial import Denial
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
+from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 from torpor_endpoint.core.pricing.bills import BillLine
 from torpor_endpoint.core.pricing.quotes import Quote
@@ -36,6 +37,13 @@ class EndpointEntry:
 @dataclass(frozen=True)
 class LsOutput:
     endpoints: tuple[EndpointEntry, ...]
+
+
+@dataclass(frozen=True)
+class VersionsOutput:
+    """Of one model in each variant."""
+
+    models: tuple[ModelVersions, ...]
 
 
 @dataclass(frozen=True)
@@ -297,6 +305,7 @@ OUTPUTS: Mapping[str, type] = {
     "ls": LsOutput,
     "why": WhyOutput,
     "why-denied": WhyDeniedOutput,
+    "versions": VersionsOutput,
     "cold-starts": ColdStartsOutput,
     "costs": Costs,
     "prices": PricesOutput,
