@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "why-denied": "reports.why_denied:why_denied",
     "reload": "retire:reload",
     "unload": "retire:unload",
-    "versions": "reports.versions:versions",
+    "versions": "reports.shown_versions:versions",
     "label": "labelling:label",
     "cold-starts": "reports.cold_starts:cold_starts",
     "costs": "reports.costs:costs",

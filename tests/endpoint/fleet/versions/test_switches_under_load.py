@@ -70,7 +70,7 @@ class Callers:
                 broken = error.response["Error"]["Code"] == "ModelError"
                 (self.broken if broken else self.failed).append(str(error))
             else:
-                self.stale += [number] * (number in withdrawn)
+                self.stale += [number] * (number in withdrawn & self.withdrawn)  # it was not brought back
             with self.counted:
                 self.answered += 1
                 self.counted.notify_all()
