@@ -14,7 +14,7 @@ from torpor_endpoint.core.versions.version_answers import DEFAULT, MARK
 
 
 def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -> Story:
-    """The story of the model, or of the version that answers a name such as `iris` or `iris@stable`. Raises
+    """The story of the model, or of the version that answers where the target names a model with versions. Raises
     EndpointRefused for an endpoint that is not in service."""
     for key, told in _answering(connection, endpoint.name, model):
         return replace(story(connection, endpoint, key), model=f"{model} ({key})", versions=told)
