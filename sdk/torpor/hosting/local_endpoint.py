@@ -18,8 +18,9 @@ from torpor.hosting.endpoint_deployment import IMAGE, EndpointPlan, deploy, new_
 from torpor.hosting.endpoint_options import ASYNC, BUCKET, EndpointOptions
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor.hosting.model_copies import copy_models
-from torpor.pages import clock, data_frames, ledger, model_retiring, model_story, printed_lists, state, version_labels
+from torpor.pages import clock, data_frames, ledger, model_retiring, model_story, printed_lists, state
 from torpor.pages.printed_lists import Listing
+from torpor.pages.versions import version_labels
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
-from torpor.pages import clock, ledger, state, version_labels
+from torpor.pages import clock, ledger, state
+from torpor.pages.versions import version_labels
 from torpor_endpoint.core.pages.cold_starts import TOLD, ColdStart
 from torpor_endpoint.core.pages.model_versions import told_versions
 from torpor_endpoint.core.pages.state import EndpointState

@@ -6,7 +6,8 @@ import typer
 
 from torpor.cli.asked_endpoint import EndpointName, ModelName, Url, connected, known, only
 from torpor.errors import TorporError
-from torpor.pages import printed_lists, version_labels
+from torpor.pages import printed_lists
+from torpor.pages.versions import version_labels
 
 Move = Annotated[
     str,

@@ -4,7 +4,8 @@ import typer
 
 from torpor.cli.asked_endpoint import EndpointName, ModelName, Url, connected, known, only
 from torpor.cli.console import AsJson, print_json
-from torpor.pages import printed_lists, version_labels
+from torpor.pages import printed_lists
+from torpor.pages.versions import version_labels
 
 
 def versions(model: ModelName, endpoint: EndpointName = None, as_json: AsJson = False, url: Url = None) -> None:
