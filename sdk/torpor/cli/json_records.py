@@ -41,8 +41,6 @@ class LsOutput:
 
 @dataclass(frozen=True)
 class VersionsOutput:
-    """Of one model in each variant."""
-
     models: tuple[ModelVersions, ...]
 
 
