@@ -15,13 +15,18 @@ from urllib.parse import unquote
 from torpor_container.content.media import parameters
 from torpor_container.content.open_inference.tensor_bytes import BYTES, array_of, of_objects
 from torpor_container.content.reading.json_values import parse
-from torpor_container.content.reading.tensors import CODECS, DATATYPES, Tensor, are_tensors, checked_tensor
+from torpor_container.content.reading.tensors import (
+    CODECS,
+    DATATYPES,
+    Tensor,
+    are_tensors,
+    checked_shape,
+    checked_tensor,
+)
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, MODEL_NAME, MODEL_VERSION
 from torpor_container.errors import BadInput
 
 BINARY_SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"
-SIZE_MAX = 2**31
-RANK_MAX = 32
 MEMBERS = ("inputs", "outputs", "id", "parameters", "model_name", "model_version")
 
 
@@ -130,15 +135,6 @@ def _tensor(members: Mapping[str, Any], data: _BinaryData) -> Tensor:
         raise BadInput(f"tensor {name} is of datatype {datatype!r}, and these are known: {', '.join(DATATYPES)}")
     checked = checked_shape(name, shape)
     return Tensor(name, checked, datatype, array=array_of(name, datatype, checked, data.take(name, asked[BINARY_SIZE])))
-
-
-def checked_shape(name: str, shape: object) -> tuple[int, ...]:
-    """Raises BadInput."""
-    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size < SIZE_MAX for size in shape):
-        raise BadInput(f"tensor {name} has the shape {str(shape)[:60]}: it is a list of sizes")
-    if len(shape) > RANK_MAX:
-        raise BadInput(f"tensor {name} has {len(shape)} dimensions, and {RANK_MAX} are the most")
-    return tuple(shape)
 
 
 def _outputs(given: object, binary: bool) -> dict[str, bool]:

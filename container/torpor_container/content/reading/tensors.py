@@ -22,6 +22,9 @@ REQUEST = ("inputs", "id", "outputs", "parameters")
 """The members of a request."""
 CODECS = ("np", "pd", "str")
 """MLServer's codecs for arrays, frames and text: they change nothing here."""
+RANK_MAX = 32
+CELLS_MAX = 2**40
+"""The most elements of a shape, each size of 0 taken as 1: no array has more, not even an empty one."""
 
 DATATYPES: Mapping[str, Any] = {
     "BOOL": np.bool_,
@@ -157,9 +160,19 @@ def checked_tensor(members: Mapping[str, Any]) -> Tensor:
     return _checked(name, members["shape"], members["datatype"], members["data"])
 
 
-def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
+def checked_shape(name: str, shape: object) -> tuple[int, ...]:
+    """Raises BadInput."""
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-        raise BadInput(f"tensor {name} has the shape {shape!r}: it is a list of sizes")
+        raise BadInput(f"tensor {name} has the shape {str(shape)[:60]}: it is a list of sizes")
+    if len(shape) > RANK_MAX:
+        raise BadInput(f"tensor {name} has {len(shape)} dimensions, and {RANK_MAX} are the most")
+    if prod(size or 1 for size in shape) > CELLS_MAX:
+        raise BadInput(f"tensor {name} has the shape {str(shape)[:60]}, which is too large")
+    return tuple(shape)
+
+
+def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
+    checked_shape(name, shape)
     nested = isinstance(data, list) and any(isinstance(one, list) for one in data)
     if nested and not _has_shape(data, shape):
         raise BadInput(f"tensor {name} has data that is not nested as its shape {shape} says")

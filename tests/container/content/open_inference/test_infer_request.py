@@ -74,7 +74,7 @@ REFUSED = [
     ({"inputs": [tensor(data=FLAT)]}, b"more", "4 bytes follow the last tensor"),
     ({"inputs": [tensor(parameters={"binary_data_size": -1})]}, b"", "it is a number of bytes"),
     ({"inputs": [tensor(parameters={"binary_data_size": 16}, data=[])]}, ROWS.tobytes(), "no data beside it"),
-    ({"inputs": [tensor(shape=[2**40, 2], parameters={"binary_data_size": 16})]}, ROWS.tobytes(), "a list of sizes"),
+    ({"inputs": [tensor(shape=[2**40, 2], parameters={"binary_data_size": 16})]}, ROWS.tobytes(), "which is too large"),
     ({"inputs": [tensor(datatype="BF16", parameters={"binary_data_size": 8})]}, bytes(8), "these are known"),
     ({"inputs": [tensor(data=FLAT), tensor(data=FLAT)]}, b"", "there twice"),
     ({"inputs": [tensor(data=FLAT)], "parameters": {"sequence_id": 7}}, b"", "sequence_id of the request"),
@@ -124,3 +124,10 @@ def test_no_body_is_anything_but_read_or_refused(head: bytes, data: bytes, size:
             continue
         for one in read.tensors.values():
             assert np.prod(one.shape) == (len(one.flat) if one.values is not None else one.array.size)
+
+
+@pytest.mark.parametrize("datatype", ["FP32", "BYTES"])
+def test_an_empty_tensor_of_a_shape_that_no_array_has_is_its_callers_fault(datatype: str) -> None:
+    one = {"name": "x", "shape": [2**30] * 5 + [0], "datatype": datatype, "parameters": {"binary_data_size": 0}}
+    with pytest.raises(BadInput, match="which is too large"):
+        read_request(*binary({"inputs": [one]}))

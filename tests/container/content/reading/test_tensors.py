@@ -62,6 +62,8 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
     "no shape": ([{"name": "x", "datatype": "FP32", "data": FLAT}], {}, "tensor x lacks shape"),
     "no data": ([{"name": "x", "shape": [1, 3], "datatype": "FP32"}], {}, "tensor x lacks data"),
     "a shape that is none": ([tensor("x", "2x3", FLAT)], {}, "a list of sizes"),
+    "too many dimensions": ([tensor("x", [1] * 3000, [1])], {}, "tensor x has 3000 dimensions, and 32 are the most"),
+    "a size that no array has": ([tensor("x", [10**30, 0], [])], {}, "tensor x has the shape .*, which is too large"),
     "an unknown datatype": ([tensor("x", [2, 3], FLAT, "FLOAT")], {}, "'FLOAT', and these are known: BOOL, "),
     "a fraction in whole numbers": ([tensor("x", [1, 3], [1, 2.5, 3], "INT32")], {}, "value 2: '2.5' is not of its"),
     "text in numbers": ([tensor("x", [1, 3], [1, "2", 3])], {}, "value 2: '2' is not of its datatype"),
