@@ -124,6 +124,8 @@ class LabelMoves:
                 if record.labels.get(label) == number and present.get(number) in failures:
                     why = failures[present[number]]
                     raise NotLoadable(f"version {number} of model {record.model} cannot be loaded: {why}")
+        if self._keeper.roster.get(live.name) is not live:  # its labels are forgotten: another may take its name
+            raise BadMove(f"endpoint {live.name} was deleted meanwhile")
         await self._book.keep(record)
         for pool in pools:
             await self._keeper.bring(pool, record.model, record.labels)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from torpor_endpoint.core.resource_records import Container, Variant
-from torpor_endpoint.core.versions.version_layout import VersionLayout
+from torpor_endpoint.core.versions.version_layout import VERSIONED, VersionLayout
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.variant_settings import VariantSettings
 
@@ -30,7 +30,8 @@ class ListedPrefix:
     listed: bool = False
     due_s: float = 0.0
     pools: WeakSet[InstancePool] = field(default_factory=WeakSet)
-    events: int = 0
+    listings: list[list[tuple[str, bool]]] = field(default_factory=list)
+    """For each listing that is under way, what has come since it began: keys, and whether there is an object."""
 
 
 class VersionPrefixes:
@@ -68,14 +69,18 @@ class VersionPrefixes:
         return None if container is None else self._by_place.get(_place_of(container))
 
     async def renew(self, prefix: ListedPrefix) -> None:
-        """List the prefix anew. What comes while it is listed makes the listing worthless: it is listed again. Raises
+        """List the prefix anew. What comes while it is listed is newer than the listing, and holds. Raises
         StorageError."""
-        while True:
-            events = prefix.events
-            keys = await asyncio.to_thread(self._keys, prefix.role, prefix.endpoint_arn, prefix.bucket, prefix.folder)
-            if prefix.events == events:
-                break
-        before, prefix.layout = prefix.layout, VersionLayout(key[len(prefix.folder) :] for key in keys)
+        since: list[tuple[str, bool]] = []
+        prefix.listings.append(since)
+        try:
+            layout = await asyncio.to_thread(self._listed, prefix)
+        finally:
+            prefix.listings.remove(since)
+        latest = dict(since)
+        for key in sorted(latest, key=lambda key: VERSIONED.fullmatch(key) is None):  # a plain key needs its name there
+            (layout.add if latest[key] else layout.remove)(key)
+        before, prefix.layout = prefix.layout, layout
         prefix.listed = True
         prefix.due_s = self._clock() + min((one.settings.versions_poll_s for one in prefix.pools), default=JOINS_S)
         for name in {*before, *prefix.layout}:
@@ -86,9 +91,10 @@ class VersionPrefixes:
         """The embedded S3 has written or deleted an object."""
         for prefix in self._by_place.values():
             if prefix.bucket == bucket and key.startswith(prefix.folder):
-                prefix.events += 1
-                change = prefix.layout.add if there else prefix.layout.remove
-                name = change(key[len(prefix.folder) :])
+                below = key[len(prefix.folder) :]
+                for since in prefix.listings:
+                    since.append((below, there))
+                name = (prefix.layout.add if there else prefix.layout.remove)(below)
                 if name is not None:
                     self._changed(prefix, name)
 
@@ -103,6 +109,10 @@ class VersionPrefixes:
         """Seconds until a prefix is due; None if there is none."""
         times = [prefix.due_s for prefix in self._by_place.values() if prefix.pools]
         return max(0.0, min(times) - self._clock()) if times else None
+
+    def _listed(self, prefix: ListedPrefix) -> VersionLayout:
+        keys = self._keys(prefix.role, prefix.endpoint_arn, prefix.bucket, prefix.folder)
+        return VersionLayout(key[len(prefix.folder) :] for key in keys)
 
     def _of(self, container: Container, endpoint_arn: str) -> ListedPrefix:
         place = _place_of(container)
