@@ -7,11 +7,12 @@ that names none is for the only endpoint there is, or for the endpoint of one mo
 from typing import NamedTuple
 
 from torpor_account.aws.wire.asgi import Headers, Scope
+from torpor_account.core.access.needs import AccessRefused
 from torpor_container.core.target_names import spelling_of
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.admitting import takes_target
-from torpor_endpoint.runtime.request import INFERENCE_COMPONENT
+from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER
 
 ENDPOINT = b"x-torpor-endpoint"
 ONLY_MODEL = "model"
@@ -46,6 +47,15 @@ def named_endpoint(scope: Scope, in_path: str | None, roster: ServedEndpoints) -
             host = value.decode("latin-1")
     label, dot, _ = host.partition(".")
     return label if dot and label in roster else None
+
+
+def named_container(scope: Scope) -> str | None:
+    """The container that a request names by the header of InvokeEndpoint, of which policies are asked too. Raises
+    AccessRefused for two of them: either could be meant."""
+    named = [value for name, value in scope["headers"] if name == TARGET_CONTAINER]
+    if len(named) > 1:
+        raise AccessRefused("The request names more than one container.", "it has two targets")
+    return named[0].decode(errors="replace") if named else None
 
 
 def endpoint_for(named: str | None, model: str, roster: ServedEndpoints) -> ServedEndpoint:

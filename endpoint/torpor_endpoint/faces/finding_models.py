@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torpor_account.aws.wire.asgi import ACCESS, Headers, Scope
 from torpor_account.core.access.needs import CallerAccess
+from torpor_container.core.target_names import spelling_of
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions, target_for
@@ -11,6 +12,7 @@ from torpor_endpoint.faces.choosing_endpoints import (
     NoSuchEndpoint,
     NoSuchModel,
     endpoint_for,
+    named_container,
     named_endpoint,
     naming_headers,
 )
@@ -52,15 +54,20 @@ class FaceModels:
     async def found(self, scope: Scope, in_path: str | None, model: str, version: str = "") -> FoundModel:
         """The model, for a caller who may invoke it. `version` is a number or a label; empty for what answers calls
         without one. Raises NoSuchEndpoint, NoSuchModel, NoSuchLabel, AccessRefused."""
-        live = self.live(scope, in_path, model)
-        answering = answering_of(live, model)
-        if answering is None:
-            versioned(live, model, version)
-        target = await self.targets.found(live, model) if answering is None else target_for(model, version or None)
         access: CallerAccess | None = scope.get(ACCESS)
+        try:
+            live = self.live(scope, in_path, model)
+        except NoSuchEndpoint:
+            # As at InvokeEndpoint: who may not invoke an endpoint does not learn whether it is there.
+            if access is not None and (name := named_endpoint(scope, in_path, self.roster)) is not None:
+                access.check((invocation("InvokeEndpoint", name, spelling_of(model), access.place),))
+            raise
+        answering = answering_of(live, model)
+        target = await self.targets.found(live, model) if answering is None else target_for(model, version or None)
         if access is not None:
-            named = target if any(pool.variant.multi_model for pool in live.every_pool) else None
-            access.check((invocation("InvokeEndpoint", live.name, named, access.place),))
+            named = spelling_of(target) if any(pool.variant.multi_model for pool in live.every_pool) else None
+            need = invocation("InvokeEndpoint", live.name, named, access.place, named_container(scope))
+            access.check((need,))
         versioned(live, model, version)
         return FoundModel(live, target, naming_headers(live, model, target))
 

@@ -1,13 +1,17 @@
 """Faces name the versions of models as their protocols do: apart from the name, by a number or a label."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from torpor_account.aws.wire.asgi import ACCESS
+from torpor_account.core.access.needs import AccessNeed, AccessPlace, AccessRefused
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions, ServedVersions
 from torpor_endpoint.faces.choosing_endpoints import NoSuchModel
-from torpor_endpoint.faces.finding_models import NoSuchLabel, versioned, versions_of
+from torpor_endpoint.faces.finding_models import FaceModels, NoSuchLabel, versioned, versions_of
+from torpor_endpoint.faces.finding_targets import Targets
 
 IRIS = AnsweringVersions({3: "iris/3/model.tar.gz", 7: "iris/7/model.tar.gz"}, 7, {"stable": 3})
 
@@ -39,3 +43,52 @@ def test_another_version_is_no_model(live: Any, model: str, version: str) -> Non
 def test_another_label_is_none(live: Any, model: str) -> None:
     with pytest.raises(NoSuchLabel, match="canary"):
         versioned(live, model, "canary")
+
+
+class Refusing:
+    """A caller who may do nothing, and what policies were asked about."""
+
+    place = AccessPlace("1", "r")
+
+    def __init__(self) -> None:
+        self.asked: list[AccessNeed] = []
+
+    def check(self, needs: tuple[AccessNeed, ...]) -> None:
+        self.asked += needs
+        raise AccessRefused("denied", "")
+
+
+def asked(model: str, version: str = "", *headers: tuple[bytes, bytes], endpoint: bytes = b"shop") -> list[AccessNeed]:
+    variant = SimpleNamespace(multi_model=True)
+    pool = SimpleNamespace(variant=variant, versions=ServedVersions({"iris": IRIS}))
+    roster: Any = {"shop": SimpleNamespace(name="shop", every_pool=[pool])}
+    access = Refusing()
+    scope = {"headers": [(b"x-torpor-endpoint", endpoint), *headers], ACCESS: access}
+    with pytest.raises(AccessRefused):
+        asyncio.run(FaceModels(roster, Targets(None)).found(scope, None, model, version))
+    return access.asked
+
+
+CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
+
+
+def test_policies_are_asked_about_the_container_that_the_request_names() -> None:
+    (need,) = asked("m.tar", "", (CONTAINER, b"second"))
+    assert need.keys == {"sagemaker:targetmodel": ("m.tar",), "sagemaker:targetcontainerhostname": ("second",)}
+    assert asked("m.tar", "", (CONTAINER, b"a"), (CONTAINER, b"b")) == []
+
+
+def test_policies_are_asked_about_the_very_key() -> None:
+    (need,) = asked("/m.tar")
+    assert need.keys == {"sagemaker:targetmodel": ("/m.tar",)}
+
+
+def test_who_may_not_invoke_an_endpoint_does_not_learn_whether_it_is_there() -> None:
+    assert [need.resource for need in asked("m.tar", endpoint=b"none")] == ["arn:aws:sagemaker:r:1:endpoint/none"]
+
+
+def test_who_may_not_invoke_a_model_does_not_learn_its_versions() -> None:
+    assert [need.keys["sagemaker:targetmodel"] for need in [*asked("iris", "9"), *asked("none.tar", "9")]] == [
+        ("iris@9",),
+        ("none.tar",),
+    ]

@@ -4,7 +4,7 @@ To unload a model is `torpor unload`. A caller sees in index and statistics the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -13,8 +13,17 @@ from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire.asgi import ACCESS, Response, Scope
 from torpor_account.core.access.needs import CallerAccess
 from torpor_container import wire
+from torpor_container.core.target_names import spelling_of
 from torpor_endpoint.core.rights import invocation
-from torpor_endpoint.faces.choosing_endpoints import NoSuchModel, endpoint_for, kind_of, named_endpoint
+from torpor_endpoint.core.versions.version_answers import target_for
+from torpor_endpoint.faces.choosing_endpoints import (
+    NoSuchModel,
+    endpoint_for,
+    kind_of,
+    named_endpoint,
+    naming_headers,
+)
+from torpor_endpoint.faces.finding_models import answering_of, versioned
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.open_inference.v2_answers import in_json, refused
 from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_control, members_of
@@ -69,9 +78,11 @@ class V2Repository:
         live = self._live(call, scope)
         if not kind_of(live).many:
             raise AwsError("BadRequest", 400, f"endpoint {live.name} serves no models by name, and keeps its one model")
-        target = await self._targets.found(live, call.model)
+        answering = answering_of(live, call.model)
+        targets = [await self._targets.found(live, call.model)] if answering is None else answering.artifacts.values()
         try:
-            await retired(self._roster, live, target, wire.UNLOAD_MODEL)
+            for target in targets:
+                await retired(self._roster, live, target, wire.UNLOAD_MODEL)
         except HTTPException as error:
             return refused(error.detail, error.status_code)
         return Response(200, b"")
@@ -84,14 +95,31 @@ class V2Repository:
         sums = {one.model: one for one in await asyncio.to_thread(lambda: self._ledger().model_sums(live.name))}
         names: Iterable[str] = dict.fromkeys([*sums, *resident])
         if call.model:
-            names = [await self._targets.found(live, call.model)]
-            if not kind_of(live).many:
-                names = ["", *resident]
-        visible = await self._may_see(live, scope, names)
-        if call.model and not visible:
-            raise NoSuchModel(call.model)
-        stats = [_statistics(name, sums.get(name), resident.get(name)) for name in visible]
+            names = await self._of_model(call, scope, live, sums.keys() | resident.keys())
+        else:
+            names = await self._may_see(live, scope, names)
+        stats = [_statistics(name, sums.get(name), resident.get(name)) for name in names]
         return in_json({"model_stats": stats})
+
+    async def _of_model(self, call: V2Call, scope: Scope, live: FleetEndpoint, known: Collection[str]) -> list[str]:
+        """The names by which the ledger and the instances know a model. Raises NoSuchModel, NoSuchLabel."""
+        answering = answering_of(live, call.model)
+        if answering is not None:
+            target = target_for(call.model, call.version or None)
+        else:
+            target = await self._targets.found(live, call.model)
+        if not await self._may_see(live, scope, [target]):
+            raise NoSuchModel(call.model)
+        versioned(live, call.model, call.version)
+        if answering is not None:
+            number = answering.number_of(call.version)
+            return [key for one, key in answering.artifacts.items() if number in (None, one)]
+        naming_headers(live, call.model, target)
+        if not kind_of(live).many:
+            return list(dict.fromkeys(["", *sorted(known)]))
+        if target not in known and not await self._targets.exists(live, target):
+            raise NoSuchModel(call.model)
+        return [target]
 
     def _live(self, call: V2Call, scope: Scope) -> FleetEndpoint:
         """Raises NoSuchEndpoint."""
@@ -113,7 +141,7 @@ class V2Repository:
 
         def visible() -> list[str]:
             def may(name: str) -> bool:
-                need = invocation("InvokeEndpoint", live.name, name if many else None, access.place)
+                need = invocation("InvokeEndpoint", live.name, spelling_of(name) if many else None, access.place)
                 return access.decide(need).allowed
 
             return list(filter(may, names))

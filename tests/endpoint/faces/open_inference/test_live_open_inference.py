@@ -106,6 +106,8 @@ class TestOpenInference:
             ("/models/none/infer", IN_JSON, 404, "no"),
             ("/models/none/ready", None, 404, "model none not found"),
             ("/models/good/versions/3/infer", IN_JSON, 404, "model good with version 3 not found"),
+            ("/models/never/stats", None, 404, "model never not found"),
+            ("/models/good/versions/3/stats", None, 404, "model good with version 3 not found"),
             ("/models/good/infer", b"{", 400, "the body is not JSON"),
             ("/models/good/infer", b'{"inputs": [{"name": "x"}]}', 400, "tensor x lacks shape, datatype, data"),
             ("/models/good/infer", None, 405, "takes POST, and not GET"),

@@ -1,1 +1,0 @@
-"""The model registry: which packages may be deployed."""
