@@ -74,6 +74,8 @@ def running(connection: EndpointConnection, name: str, scenario: Scenario) -> Co
     variants = described["ProductionVariants"]
     if len(variants) != 1:
         raise TorporError(f"endpoint {name} has {len(variants)} variants, and a plan has one")
+    if "ModelName" not in variants[0]:
+        raise TorporError(f"endpoint {name} is for inference components, and a plan is confirmed on one with a model")
     model = sagemaker.describe_model(ModelName=variants[0]["ModelName"])
     if other := list(differences(scenario, variants[0], model, described.get("AsyncInferenceConfig"))):
         raise TorporError(f"endpoint {name} is not of the plan's configuration: {'; '.join(other)}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor.confirming.live_endpoint import differences, started
+from torpor.confirming.live_endpoint import differences, running, started
 from torpor.errors import TorporError
 from torpor.simulator.scenario import Scenario
 from torpor.workloads.profile import ContainerProfile
@@ -73,3 +73,21 @@ def test_a_pipelines_other_containers_need_their_artifacts(
 def test_a_number_of_instances_is_compared_where_nothing_scales() -> None:
     [found] = differences(Scenario(instances=2), *described(Scenario(instances=3)))
     assert found == "InitialInstanceCount is 3, and 2 in the plan"
+
+
+class ComponentsOnly:
+    """SageMaker's API, as far as it describes an endpoint for inference components."""
+
+    def client(self, service: str) -> "ComponentsOnly":
+        return self
+
+    def describe_endpoint(self, **asked: str) -> dict[str, Any]:
+        return {"EndpointConfigName": "config"}
+
+    def describe_endpoint_config(self, **asked: str) -> dict[str, Any]:
+        return {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.m5.large"}]}
+
+
+def test_an_endpoint_for_components_is_refused() -> None:
+    with pytest.raises(TorporError, match="endpoint of-components is for inference components"):
+        running(ComponentsOnly(), "of-components", Scenario())  # type: ignore[arg-type]

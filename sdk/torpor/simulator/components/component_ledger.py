@@ -223,16 +223,20 @@ def _setup(
 def _copies(lives: Sequence[RecordedLife], first_s: float) -> tuple[int, tuple[CopyChange, ...]]:
     """The copies that were asked for before the first request, and each change after it. A copy that a request started
     is none of them, unless something else than its keep-alive ended it: then it was asked for while it was awake. One
-    that only moved is none either."""
+    that only moved is none either. Those that ended with a killed endpoint are asked for until it starts again."""
     steps: list[tuple[float, int]] = []
+    starts_s = sorted(one.started_s for one in lives)
     for one in lives:
         woken = one.why_started in BY_REQUESTS
         if woken and one.why_stopped in BY_REQUESTS:
             continue
         if one.why_started != MOVED:
             steps.append(((one.ready_s or one.started_s) if woken else one.started_s, 1))
-        if one.stopped_s is not None and one.why_stopped not in (MOVED, LASTED):
-            steps.append((one.stopped_s, -1))
+        ends_s = None if one.why_stopped == MOVED else one.stopped_s
+        if ends_s is not None and one.why_stopped == LASTED:
+            ends_s = next((began_s for began_s in starts_s if began_s > ends_s), None)
+        if ends_s is not None:
+            steps.append((ends_s, -1))
     totals: dict[float, int] = {}
     ordered = sorted(steps)
     for (at_s, _), total in zip(ordered, accumulate(step for _, step in ordered), strict=True):

@@ -80,6 +80,8 @@ class ComponentScenario:
         for what, names in (("name", [one.name for one in self.components]), ("model", list(self.serves()))):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise BadScenario(f"components: two have the {what} {twice}")
+        if not self.types:
+            raise BadScenario("lacking: it has the types of all pools, so that no instance can be had: leave out one")
         rooms = [self.room_of(kind) for kind in self.types]
         for one in self.components:
             if not any(one.needs.fits(room) for room in rooms):

@@ -105,8 +105,8 @@ class ComponentsResult:
 
     @property
     def loads(self) -> int:
-        """The copies that started after the beginning: each loads its model."""
-        return sum(life.started_s > 0 for life in self.copy_lives)
+        """The copies that started, beside those that are ready at the beginning: each loads its model."""
+        return sum(life.started_s > 0 or life.ready_s != life.started_s for life in self.copy_lives)
 
     @property
     def p50_s(self) -> float:

@@ -1,12 +1,17 @@
 """The calls of boto3 that deploy a scenario of inference components. It calls nothing."""
 
+from collections.abc import Sequence
+from itertools import chain, count
 from json import dumps
+from math import ceil
 from re import sub
 from textwrap import indent
 from typing import Any, Final
 
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup
+from torpor.time_units import MINUTE_S
+from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
 NAME_MAX: Final = 63
 NOT_HELD_ON_AWS = "AWS fails requests for a component without copies: this is for a Torpor endpoint, which holds them"
@@ -27,6 +32,8 @@ def endpoint_variant(scenario: ComponentScenario) -> dict[str, Any]:
             "MinInstanceCount": scenario.least,
             "MaxInstanceCount": scenario.most,
         }
+        if scenario.scale_in is not None:
+            made["ManagedInstanceScaling"]["ScaleInPolicy"] = _policy(scenario.scale_in)
     return made
 
 
@@ -34,7 +41,8 @@ def deploying_calls(scenario: ComponentScenario) -> str:
     """The endpoint configuration, and a component for each row: its name, its artifact, and what each of its copies
     reserves."""
     variant = dumps([endpoint_variant(scenario)], indent=4)
-    rows = "\n".join(f"    {_row(one)}," for one in scenario.components)
+    names = _different([component_name(one.name) for one in scenario.components])
+    rows = "\n".join(f"    {_row(name, one)}," for name, one in zip(names, scenario.components, strict=True))
     idle = {f"{one.idle_s:g}" for one in scenario.components if not one.copies}
     notes = [f"# {NOT_HELD_ON_AWS}"] if scenario.holds else []
     environment = (
@@ -77,7 +85,23 @@ def component_name(model: str) -> str:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _row(one: ComponentSetup) -> str:
+def _policy(scale_in: ScaleIn) -> dict[str, Any]:
+    if scale_in.strategy is not ScaleInStrategy.CONSOLIDATION:
+        return {"Strategy": scale_in.strategy.value}
+    minutes = ceil(scale_in.cooldown_s / MINUTE_S)
+    return {"Strategy": scale_in.strategy.value, "MaximumStepSize": scale_in.step_max, "CooldownInMinutes": minutes}
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """The names, with a number at the end of each that another one has before it."""
+    taken = dict[str, None]()
+    for name in names:
+        numbered = (f"{name[: NAME_MAX - len(ending)].rstrip('-')}{ending}" for ending in map("-{}".format, count(2)))
+        taken[next(one for one in chain([name], numbered) if one not in taken)] = None
+    return list(taken)
+
+
+def _row(name: str, one: ComponentSetup) -> str:
     needs: dict[str, float] = {"MinMemoryRequiredInMb": one.memory_mib}
     if one.memory_max_mib is not None:
         needs["MaxMemoryRequiredInMb"] = one.memory_max_mib
@@ -86,5 +110,5 @@ def _row(one: ComponentSetup) -> str:
     if one.accelerators:
         needs["NumberOfAcceleratorDevicesRequired"] = one.accelerators
     strategy = "BINPACK" if one.binpack else "SPREAD"
-    cells = (component_name(one.name), one.serves, needs, strategy, one.copies)
+    cells = (name, one.serves, needs, strategy, one.copies)
     return f"({', '.join(map(dumps, cells))})"

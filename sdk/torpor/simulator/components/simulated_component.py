@@ -117,9 +117,9 @@ class SimulatedComponent:
             self.ready.least_busy().ask(call)
             return
         self._held.append(call)
-        if not self._wanted:
-            self.counts.wakes += 1
+        if not self.size:
             self.scale(1)
+            self.counts.wakes += self.size > 0
 
     def _route_held(self, held: deque[SimulatedCall]) -> None:
         """Route the held requests, after all copies that become ready at this moment are ready."""

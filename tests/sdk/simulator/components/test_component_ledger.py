@@ -1,7 +1,9 @@
 """A ledger of inference components, played again: the same counts of hits, wakes and starts, from the ledger alone."""
 
 import random
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,3 +94,21 @@ def test_of_strict_components_the_answered_requests_are_played_again(tmp_path: P
     live, again = both(tmp_path, FIXED, copies, 2, changes=changes, strict=True)
     assert live.failed > 10  # the ledger does not have them
     assert again == Counts(live.requests - live.failed, live.hits, 0, live.launches)
+
+
+def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_ones(tmp_path: Path) -> None:
+    both(tmp_path, FIXED, [copies_of(name, 2, 2048) for name in NAMES], 5)
+    path = tmp_path / "ledger.sqlite"
+    with closing(sqlite3.connect(path)) as ledger, ledger:
+        columns = [name for _, name, *_ in ledger.execute("PRAGMA table_info(lives)")]
+        later = {"instance": "instance || '-again'", "started_s": "started_s + 105", "ready_s": "ready_s + 105"}
+        again = {**later, "why_stopped": "''", "stopped_s": "NULL"}
+        read = ", ".join(again.get(name, name) for name in columns)
+        ledger.execute(f"INSERT INTO lives SELECT {read} FROM lives WHERE placed_on <> ''")
+        ledger.execute(
+            "UPDATE lives SET why_stopped = 'the endpoint ended', stopped_s = started_s + 100"
+            " WHERE placed_on <> '' AND instance NOT LIKE '%-again'"
+        )
+    found = recorded_endpoint(path, ENDPOINT, so_far=False)
+    assert [one.copies for one in found.scenario.components] == [2, 2, 2]
+    assert {change.copies for one in found.scenario.components for change in one.changes} == {2}

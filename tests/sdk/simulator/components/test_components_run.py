@@ -50,7 +50,7 @@ def test_an_always_on_copy_answers_warm_and_costs_its_instance() -> None:
 def test_without_copies_a_request_waits_for_one_which_leaves_and_then_its_instance() -> None:
     calls = [(0.0, "a"), (5.0, "a"), (3000.0, "a")]
     result = played(MANAGED, calls)
-    assert (result.wakes, result.cold, result.failed, result.loads) == (2, 2, 0, 1)
+    assert (result.wakes, result.cold, result.failed, result.loads) == (2, 2, 0, 2)
     copies = [(life.started_s, life.stopped_s) for life in result.copy_lives]
     assert [began_s for began_s, _ in copies] == [0.0, 3000.0]
     assert copies[0][1] == pytest.approx(5.1 + 60.0, abs=1.5)
@@ -59,6 +59,17 @@ def test_without_copies_a_request_waits_for_one_which_leaves_and_then_its_instan
     assert second.started_s == 3000.0
     assert result.cost().way is Way.COMPONENTS_HELD
     assert not result.scenario.on_aws
+
+
+def test_requests_that_find_no_room_for_a_copy_have_woken_none() -> None:
+    full = ComponentScenario((ComponentSetup("a", 5000), ComponentSetup("b", 5000, copies=0)))
+    result = played(full, [(0.0, "a"), (1.0, "b"), (2.0, "b")])
+    assert (result.failed, result.wakes, result.components[1].unplaced) == (2, 0, 2)
+
+
+def test_pools_of_which_no_instance_can_be_had_are_refused() -> None:
+    with pytest.raises(BadScenario, match="lacking: it has the types of all pools"):
+        ComponentScenario((A,), pools=(InstanceTypePool("ml.m5.large", 1),), lacking=("ml.m5.large",))
 
 
 def test_strict_components_fail_their_requests_until_a_policy_has_brought_a_copy() -> None:

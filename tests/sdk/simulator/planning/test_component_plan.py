@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.simulator.components.component_scenario import ComponentScenario
+from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.components_run import one_for_each, run_components
-from torpor.simulator.components.deploying_calls import component_name, deploying_calls
+from torpor.simulator.components.deploying_calls import component_name, deploying_calls, endpoint_variant
 from torpor.simulator.components.fewest_instances import copies_fit, fewest_instances
 from torpor.simulator.planning.cheapest_plan import plan
 from torpor.simulator.planning.component_plan import component_ways
@@ -20,6 +21,7 @@ from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.workloads import POISSON, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.prices import PRICES
+from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
 MIB = 2**20
 TYPES = ("ml.t2.medium", "ml.m5.large", "ml.m5.xlarge")
@@ -106,6 +108,21 @@ def test_the_calls_that_deploy_components_are_python_and_name_each_of_them() -> 
     assert '"MaxInstanceCount": 2' in text
     assert component_name("folder/a model.tar.gz") == "folder-a-model"
     assert component_name("_.tar.gz") == "model"
+
+
+def test_the_calls_that_deploy_components_give_each_its_own_name_and_keep_the_scale_in_policy() -> None:
+    long = "x" * 63
+    setups = tuple(ComponentSetup(name, 1024) for name in ("a_b.tar.gz", "a-b.tar.gz", long, f"{long}y"))
+    policy = ScaleIn(ScaleInStrategy.CONSOLIDATION, 2, 600.0)
+    scenario = ComponentScenario(setups, "ml.m5.4xlarge", instances_min=0, instances_max=2, scale_in=policy)
+    text = deploying_calls(scenario)
+    named = [line.split('"')[1] for line in text.splitlines() if line.startswith('    ("')]
+    assert named == ["a-b", "a-b-2", long, f"{long[:61]}-2"]
+    assert endpoint_variant(scenario)["ManagedInstanceScaling"]["ScaleInPolicy"] == {
+        "Strategy": "CONSOLIDATION",
+        "MaximumStepSize": 2,
+        "CooldownInMinutes": 10,
+    }
 
 
 def test_the_fewest_instances_hold_all_copies_and_one_less_does_not() -> None:
