@@ -64,6 +64,29 @@ _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("train
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
 
 
+def _named(kind: str, member: str) -> Resources:
+    """The resource that a name or an ARN means."""
+
+    def found(params: Params, place: AccessPlace) -> list[str | None]:
+        given = str(params.get(member, ""))
+        return [sagemaker_arn(given) if given.startswith("arn:") else place.arn("sagemaker", f"{kind}/{given.lower()}")]
+
+    return found
+
+
+def _package(member: str) -> Resources:
+    return _named("model-package", member)
+
+
+_GROUP = _named("model-package-group", "ModelPackageGroupName")
+
+
+def _new_package(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    """The package, or the group that it becomes a version of."""
+    named = "ModelPackageGroupName" in params
+    return _GROUP(params, place) if named else _package("ModelPackageName")(params, place)
+
+
 def _model_arn(params: Params, place: AccessPlace) -> list[str]:
     return [str(arn) for arn in _MODEL(params, place)] if "ModelName" in params else []
 
@@ -137,6 +160,12 @@ SAGEMAKER: Rights = {
     **rows(_COMPONENT, "CreateInferenceComponent", tagged=True),
     **rows(_COMPONENT, "DescribeInferenceComponent", "UpdateInferenceComponent", "DeleteInferenceComponent"),
     **rows(_COMPONENT, "UpdateInferenceComponentRuntimeConfig"),
+    **rows(_GROUP, "CreateModelPackageGroup", tagged=True),
+    **rows(_GROUP, "DescribeModelPackageGroup", "DeleteModelPackageGroup"),
+    **rows(_new_package, "CreateModelPackage", tagged=True),
+    **rows(_package("ModelPackageName"), "DescribeModelPackage", "DeleteModelPackage"),
+    **rows(_package("ModelPackageArn"), "UpdateModelPackage"),
+    **rows(anything, "ListModelPackageGroups", "ListModelPackages"),
     **rows(_TRAINING, "CreateTrainingJob", keys=_of_training, passes=("RoleArn",), tagged=True),
     **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),

@@ -53,5 +53,8 @@ RECORDS = DatabasePart(
         _cards("components", further=("endpoint_name", "variant_name")),
         Migration("CREATE INDEX components_by_endpoint ON components (endpoint_name);"),
         record_tables("version_labels"),
+        record_tables("package_groups", "model_packages"),
+        _cards("model_packages", further=("group_name",)),
+        Migration("CREATE INDEX packages_by_group ON model_packages (group_name);"),
     ),
 )

@@ -13,6 +13,7 @@ from torpor_account.storage.record_table import Card, RecordTable
 from torpor_account.storage.tag_store import Tags
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentStatus
 from torpor_endpoint.core.resource_records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
+from torpor_endpoint.storage.package_store import PackageStore
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord, ComponentRecord)
 
@@ -45,6 +46,7 @@ class Store:
         self._told = told
         self._database = database
         self.tags = Tags(database)
+        self.packages = PackageStore(database, self.tags)
         self._models = RecordTable(self._database, "models", ModelRecord)
         self._endpoint_configs = RecordTable(self._database, "endpoint_configs", EndpointConfig)
         self._endpoints = RecordTable(self._database, "endpoints", EndpointRecord)
@@ -147,7 +149,8 @@ class Store:
 
     # -- all of them ---------------------------------------------------------------------------------------------------
     def has(self, arn: str) -> bool:
-        """Whether there is a model, endpoint config, endpoint or inference component with this ARN."""
+        """Whether there is a model, endpoint config, endpoint, inference component, group of packages or package with
+        this ARN."""
         key = arn.rpartition("/")[2]
         found = (
             self._models.at(key),
@@ -155,7 +158,7 @@ class Store:
             self._endpoints.at(key),
             self._components.at(key),
         )
-        return any(record is not None and record.arn == arn for record in found)
+        return any(record is not None and record.arn == arn for record in found) or self.packages.has(arn)
 
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """Add the record and its tags, or nothing if the name is taken."""

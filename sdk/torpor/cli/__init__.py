@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, str] = {
     "why-denied": "reports.why_denied:why_denied",
     "reload": "retire:reload",
     "unload": "retire:unload",
+    "versions": "versions.shown_versions:versions",
+    "label": "versions.labelling:label",
     "cold-starts": "reports.cold_starts:cold_starts",
     "costs": "reports.costs:costs",
     "prices": "price_lists:app",

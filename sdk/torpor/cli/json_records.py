@@ -11,11 +11,13 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from torpor.cli.simulation_records import ScenarioFigures, SimulateOutput
 from torpor.pages.transform_jobs import ShownJob
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
+from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 from torpor_endpoint.core.pricing.bills import BillLine
 from torpor_endpoint.core.pricing.quotes import Quote
@@ -35,6 +37,11 @@ class EndpointEntry:
 @dataclass(frozen=True)
 class LsOutput:
     endpoints: tuple[EndpointEntry, ...]
+
+
+@dataclass(frozen=True)
+class VersionsOutput:
+    models: tuple[ModelVersions, ...]
 
 
 @dataclass(frozen=True)
@@ -121,46 +128,6 @@ class TopRow:
 class TopOutput:
     at_s: float
     variants: tuple[TopRow, ...]
-
-
-@dataclass(frozen=True)
-class ScenarioFigures:
-    """What a simulated scenario gave, as `torpor.simulate(…).summary()` has it."""
-
-    scenario: str
-    requests: int
-    hit_ratio: float
-    cold: int
-    loads: int
-    load_s: float
-    evictions: int
-    wakes: int
-    p50_s: float
-    p99_s: float
-    failed: int
-    instance_hours: float
-    usd: float | None
-    usd_per_month: float | None
-    seed: int
-
-
-@dataclass(frozen=True)
-class SimulatedScenario(ScenarioFigures):
-    """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant; `bill` has the lines that
-    `usd_per_month` is the sum of."""
-
-    late: float | None
-    shadow: ScenarioFigures | None
-    on_aws: bool  # whether AWS has such an endpoint too
-    throttled: int  # of the failed requests: beyond a serverless variant's MaxConcurrency
-    bill: tuple[BillLine, ...]
-
-
-@dataclass(frozen=True)
-class SimulateOutput:
-    trace: str
-    scenarios: tuple[SimulatedScenario, ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -336,6 +303,7 @@ OUTPUTS: Mapping[str, type] = {
     "ls": LsOutput,
     "why": WhyOutput,
     "why-denied": WhyDeniedOutput,
+    "versions": VersionsOutput,
     "cold-starts": ColdStartsOutput,
     "costs": Costs,
     "prices": PricesOutput,

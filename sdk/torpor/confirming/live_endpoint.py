@@ -1,7 +1,7 @@
 """The live endpoint of a confirmation: one that is started for it, of exactly the plan's configuration, or one that
 runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +44,16 @@ class ConfirmingEndpoint:
 
 
 @contextmanager
-def started(scenario: Scenario, models: Path, containers: Mapping[str, Path] = {}) -> Iterator[ConfirmingEndpoint]:
+def started(
+    scenario: Scenario,
+    models: Path,
+    containers: Mapping[str, Path] = {},
+    first: Callable[[ConfirmingEndpoint, Path], None] | None = None,
+) -> Iterator[ConfirmingEndpoint]:
     """An endpoint over the artifacts of a folder, for the block. A variant that may sleep is asleep at its beginning,
-    as in a simulation. `containers` has the artifacts of a pipeline's other containers, by their names. Raises
-    TorporError for a scenario that cannot be started so, and EndpointFailed."""
+    as in a simulation. `containers` has the artifacts of a pipeline's other containers, by their names; `first` is
+    called before it sleeps, with the folder of the models. Raises TorporError for a scenario that cannot be started so,
+    and EndpointFailed."""
     if why := _not_started(scenario):
         raise TorporError(f"{why}: deploy it yourself, and name it with endpoint= (--endpoint)")
     _check_containers(scenario, containers)
@@ -61,6 +67,8 @@ def started(scenario: Scenario, models: Path, containers: Mapping[str, Path] = {
         deploy(process.client("sagemaker"), _deployment(scenario, containers))
         target = Target(process.connection, NAME, asynchronous=scenario.asynchronous)
         found = ConfirmingEndpoint(process.connection, target, True)
+        if first is not None:
+            first(found, process.bucket_folder(BUCKET) / NAME)
         if scenario.sleeps:
             _until_asleep(found, scenario)
         yield found

@@ -1,10 +1,12 @@
 """`torpor.confirm`: sends a plan's own trace to a live endpoint, and puts the forecast beside what came of it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import numpy as np
@@ -23,25 +25,28 @@ from torpor.confirming.core.sent_part import SendingBudget, SentPart, chosen
 from torpor.confirming.live_endpoint import ConfirmingEndpoint, running, started
 from torpor.confirming.live_sending import lived
 from torpor.confirming.queued_requests import REQUESTS_MAX as QUEUED_MAX
-from torpor.errors import TorporError
-from torpor.replay.paced_sending import Body, ReplayPace, Watch, unwatched
+from torpor.errors import EndpointRefused, TorporError
+from torpor.pages.model_retiring import retire
+from torpor.replay.paced_sending import Body, ReplayPace, Watch, replay, unwatched
 from torpor.replay.replay_result import Replayed
 from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.recorded_plan import ConfirmablePlan, confirmable
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.simulation_inputs import SimulationInputs
+from torpor.simulator.simulation_inputs import SimulationInputs, names_of
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.time_units import HOUR_S
 from torpor.value_rules import COUNT, MORE, Kind, check
 from torpor.workloads import Chunk, Paced, Recorded, Trace
+from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 WITHIN_S = 600.0
 REQUESTS_MAX = 20_000
+FIRST = "first-of-all-"
 GAP_S = 3.0
 """A longer quiet time is skipped: the clock of an endpoint that is started for the purpose moves on."""
 
@@ -120,13 +125,13 @@ def confirm(
     if wanted.scenario.asynchronous:
         requests_max = min(requests_max, QUEUED_MAX)
     others = {name: Path(artifact) for name, artifact in containers.items()}
-    with _endpoint(wanted.scenario, models, others, endpoint, url) as live:
+    of = body if callable(body) else _always(body)
+    with _endpoint(wanted, of, models, others, endpoint, url) as live:
         gap_s = GAP_S if live.movable else inf
         part, trace = _part(wanted.inputs.trace, SendingBudget(within_s, requests_max, speed, gap_s))
         inputs = replace(wanted.inputs, trace=Paced(trace, speed))
         forecast, here = forecasted(inputs, wanted.scenario, wanted.goal.slo_s, prices)
         pace = ReplayPace(speed, in_flight_max)
-        of = body if callable(body) else _always(body)
         outcome = lived(trace, live, of, pace, gap_s, wanted.goal.slo_s, forecast.duration_s, watch)
     goal = ConfirmedGoal(wanted.goal.slo_s, wanted.goal.quantile)
     again_usd = by_live_times(forecast, outcome.figures, prices)
@@ -186,20 +191,37 @@ def by_live_times(forecast: SimulationResult, live: TrafficFigures, prices: Pric
 # -- inside ------------------------------------------------------------------------------------------------------------
 @contextmanager
 def _endpoint(
-    scenario: Scenario,
+    wanted: ConfirmablePlan,
+    body: Body,
     models: Path | str | None,
     containers: Mapping[str, Path],
     endpoint: str | None,
     url: str | None,
 ) -> Iterator[ConfirmingEndpoint]:
     if endpoint is not None:
-        yield running(EndpointConnection.configured(url).identified(), endpoint, scenario)
+        yield running(EndpointConnection.configured(url).identified(), endpoint, wanted.scenario)
         return
     assert models is not None
     if not Path(models).is_dir():
         raise TorporError(f"models: {models} is no folder of artifacts")
-    with started(scenario, Path(models), containers) as found:
+    names = names_of(wanted.inputs.trace)
+    first = None if wanted.scenario.asynchronous or not names else partial(_call_first, names[0], body)
+    with started(wanted.scenario, Path(models), containers, first) as found:
         yield found
+
+
+def _call_first(model: str, body: Body, endpoint: ConfirmingEndpoint, folder: Path) -> None:
+    """Have a copy of this model answer and leave. What the models import is loaded once in an endpoint's life, and a
+    profile has the loads after that."""
+    if not (folder / model).is_file():
+        return
+    copied = (folder / model).with_name(f"{FIRST}{(folder / model).name}")
+    copy(folder / model, copied)
+    name = str(copied.relative_to(folder))
+    called = Recorded([name], [Chunk(np.zeros(1), np.zeros(1, np.int32))])
+    replay(called, endpoint.target, lambda name, size: body(model, size))
+    with suppress(EndpointRefused):  # no instance has it
+        retire(endpoint.connection, endpoint.name, name, PageName.UNLOAD)
 
 
 def _part(trace: Trace, budget: SendingBudget) -> tuple[SentPart, Recorded]:

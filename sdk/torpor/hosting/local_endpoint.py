@@ -20,7 +20,9 @@ from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor.hosting.model_copies import copy_models
 from torpor.pages import clock, data_frames, ledger, model_retiring, model_story, printed_lists, state
 from torpor.pages.printed_lists import Listing
+from torpor.pages.versions import version_labels
 from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
 from torpor_endpoint.core.pages.story import Story
 
@@ -195,6 +197,21 @@ class Local:
         """Unload the model when no call uses it. It stays on disk, and the next call loads it again."""
         self._check_open()
         return model_retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
+
+    def versions(self, model: str = "") -> Listing[ModelVersions]:
+        """The versions of one model, or of every model that has some: a list that prints as a table. The endpoint needs
+        TORPOR_VERSIONS in its `environment`."""
+        return printed_lists.versions(version_labels.versions(self._process.connection, self.name, model))
+
+    def label(self, model: str, label: str, version: int | None) -> Listing[ModelVersions]:
+        """Point a label to a version, or, with None, remove it. The label `default` says what answers calls without a
+        version. It returns once the version answers. Raises EndpointRefused, and then nothing has changed."""
+        moved = version_labels.move(self._process.connection, self.name, model, label, version)
+        return printed_lists.versions(moved)
+
+    def label_back(self, model: str, label: str) -> Listing[ModelVersions]:
+        """Point a label to the version that it had before its last move. Raises as `label`."""
+        return printed_lists.versions(version_labels.back(self._process.connection, self.name, model, label))
 
     def models(self) -> Listing[ResidentModel]:
         """The models in memory now, by name: a list that prints as a table."""

@@ -1,19 +1,43 @@
 """Collects a model's story from an endpoint: the decisions of its instances, and the cold starts in the ledger."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import clock, ledger, state
+from torpor.pages.versions import version_labels
 from torpor_endpoint.core.pages.cold_starts import TOLD, ColdStart
+from torpor_endpoint.core.pages.model_versions import told_versions
 from torpor_endpoint.core.pages.state import EndpointState
 from torpor_endpoint.core.pages.story import Story
+from torpor_endpoint.core.versions.version_answers import DEFAULT, MARK
 
 
 def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -> Story:
-    """The story of the model. Raises EndpointRefused for an endpoint that is not in service."""
+    """The story of the model, or of the version that answers where the target names a model with versions. Raises
+    EndpointRefused for an endpoint that is not in service."""
+    for key, told in _answering(connection, endpoint.name, model):
+        return replace(story(connection, endpoint, key), model=f"{model} ({key})", versions=told)
     decisions = tuple(state.decisions(connection, endpoint.name, model))
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
     past = () if decisions else _past(connection, endpoint.name, model)
-    return Story(model, decisions, resident, endpoint.variants, past, clock.now_s(connection))
+    return Story(model, decisions, resident, endpoint.variants, past, told_s=clock.now_s(connection))
+
+
+def _answering(connection: EndpointConnection, endpoint: str, target: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The key of the version that answers the target, in each variant, and what to tell of its versions; nothing for a
+    target that names no model with versions."""
+    for model, version in ((target, DEFAULT), (target.rpartition(MARK)[0], target.rpartition(MARK)[2])):
+        try:
+            found = version_labels.versions(connection, endpoint, model) if model else []
+        except EndpointRefused:  # it has no versions, or the endpoint is not in service
+            continue
+        for one in found:
+            keys = {each.version: each.key for each in one.versions}
+            number = int(version) if version.isdecimal() else {**one.labels, DEFAULT: one.default}.get(version)
+            if number in keys:
+                yield keys[number], (told_versions(one),)
 
 
 def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:

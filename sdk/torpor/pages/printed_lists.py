@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from torpor_endpoint.core.pages.model_versions import ModelVersions, VersionState
 from torpor_endpoint.core.pages.plain_figures import size
 from torpor_endpoint.core.pages.state import InstanceState, ResidentModel
 
@@ -59,6 +60,28 @@ MODELS: tuple[Column[ResidentModel], ...] = (
     Column("idle", lambda one: f"{one.idle_s:.1f} s", right=True),
     Column("instance", lambda one: one.instance),
 )
+
+
+VERSIONS: tuple[Column[ModelVersions], ...] = (
+    Column("model", lambda one: one.model),
+    Column("variant", lambda one: one.variant),
+    Column("default", lambda one: "-" if one.default is None else str(one.default), right=True),
+    Column("labels", lambda one: ", ".join(f"{label}={number}" for label, number in sorted(one.labels.items())) or "-"),
+    Column("versions", lambda one: ", ".join(map(version_mark, one.versions)) or "-"),
+    Column("waits or fails", lambda one: one.fault or ", ".join(f"{a} for {b}" for a, b in sorted(one.waits.items()))),
+)
+
+
+def version_mark(version: VersionState) -> str:
+    """The version's number: with a star if it is in memory, in brackets if no call may name it, and with a mark if it
+    could not be loaded lately."""
+    number = f"{version.version}{'*' if version.resident else ''}{'!' if version.fault else ''}"
+    return number if version.answers else f"({number})"
+
+
+def versions(records: Iterable[ModelVersions]) -> Listing[ModelVersions]:
+    """The versions of models, by name. A star marks what is in memory, brackets what answers no call."""
+    return Listing(sorted(records, key=lambda one: (one.model, one.variant)), VERSIONS, "no model has versions")
 
 
 def instances(records: Iterable[InstanceState]) -> Listing[InstanceState]:

@@ -33,6 +33,8 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "why-denied": (("--last", *NOWHERE), ExitCode.UNREACHABLE),
     "reload": (("a", *NOWHERE), ExitCode.UNREACHABLE),
     "unload": (("a", *NOWHERE), ExitCode.UNREACHABLE),
+    "versions": (("a", *NOWHERE), ExitCode.UNREACHABLE),
+    "label": (("a", "stable=1", *NOWHERE), ExitCode.UNREACHABLE),
     "cold-starts": (NOWHERE, ExitCode.UNREACHABLE),
     "costs": (NOWHERE, ExitCode.UNREACHABLE),
     "prices": (("update", "nowhere.json"), ExitCode.FAILED),

@@ -42,3 +42,13 @@ def versions_page(models: Sequence[ModelVersions]) -> Json:
 
 def read_versions(page: Json) -> tuple[ModelVersions, ...]:
     return read(tuple[ModelVersions, ...], page["models"])
+
+
+def told_versions(one: ModelVersions) -> str:
+    """`versions: 6, 7; in memory: 7; calls without a version: 7; stable: 6`"""
+    numbers = ", ".join(str(each.version) for each in one.versions) or "none"
+    held = ", ".join(str(each.version) for each in one.versions if each.resident) or "none"
+    default = "none" if one.default is None else str(one.default)
+    labels = "".join(f"; {label}: {number}" for label, number in sorted(one.labels.items()))
+    waits = "".join(f"; {label} waits for {number}" for label, number in sorted(one.waits.items()))
+    return f"versions: {numbers}; in memory: {held}; calls without a version: {default}{labels}{waits}"

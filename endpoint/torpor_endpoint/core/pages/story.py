@@ -56,6 +56,8 @@ class Story:
     """The endpoint's variants now."""
     past: tuple[ColdStart, ...] = ()
     """The latest cold starts, oldest first, if no running instance has decided anything about the model."""
+    versions: tuple[str, ...] = ()
+    """What there is of its versions, if it is one of several: a line for each variant."""
     told_s: float | None = None
     """The current time, in epoch seconds: events of another day get a date. With None, all events get one."""
 
@@ -87,7 +89,11 @@ class Story:
         return {"model": self.model, "note": note, "lines": [vars(line) for line in self.happened()], "now": now}
 
     def now(self) -> list[str]:
-        """The current state of the model: one line for each instance that holds it, or one that says why none does."""
+        """The current state of the model: one line for each instance that holds it, or one that says why none does;
+        and what there is of its versions."""
+        return [*self._in_memory(), *self.versions]
+
+    def _in_memory(self) -> list[str]:
         if not self.resident:
             standings = (f"; {variant.name}: {said}" for variant in self.variants if (said := standing(variant)))
             return [f"now: not in memory{''.join(standings)}"]

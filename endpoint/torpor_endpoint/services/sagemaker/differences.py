@@ -27,6 +27,11 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "refusals of a DeploymentConfig: they are Torpor's own. moto delivers the events of a deployment, to queues and "
     "log groups. As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",
+    "CreateModelPackage": "A package is a record, and its status is Completed at once: nothing is validated. Of a package that is deployed Torpor takes the one container of its specification: its Image, ModelDataUrl "
+    "or ModelDataSource, and Environment. Refuses SourceAlgorithmSpecification. A version without ModelApprovalStatus is PendingManualApproval, and CreateModel refuses it; AWS's text is not known.",
+    "DescribeModelPackage": "CreatedBy is not told. IncludedData MetadataOnly leaves out ModelCard.",
+    "DescribeModelPackageGroup": "CreatedBy is empty, and the status is Completed.",
+    "DeleteModelPackageGroup": "A group with versions is not deleted: ConflictException, in Torpor's words.",
     "ListMonitoringSchedules": "The list is always empty: Torpor makes no monitoring schedules.",
     "ListTags": "One answer lists all tags: a resource has 50 at most.",
 }

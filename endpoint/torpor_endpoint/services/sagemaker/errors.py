@@ -13,6 +13,8 @@ class Resource(Enum):
     ENDPOINT_CONFIG = ("endpoint configuration", "endpoint-config")
     ENDPOINT = ("endpoint", "endpoint")
     COMPONENT = ("inference component", "inference-component")
+    PACKAGE_GROUP = ("model package group", "model-package-group")
+    PACKAGE = ("model package", "model-package")
 
     def __init__(self, noun: str, segment: str) -> None:
         self.noun = noun
@@ -52,5 +54,11 @@ NOT_ASSUMED = ErrorKind(
     400,
     "Could not assume role {role}. Please ensure that the role exists and allows principal 'sagemaker.amazonaws.com' "
     "to assume the role.",
+)
+GROUP_IN_USE = ErrorKind(
+    "deletion of a group that has packages",
+    "ConflictException",
+    400,
+    'Model package group "{arn}" has model packages: delete them first.',
 )
 QUOTA = ErrorKind("quota", "ResourceLimitExceeded", 400)

@@ -47,10 +47,9 @@ MODEL_RULES: Rules[Wire] = (
 )
 
 CONTAINER_RULES: Rules[Wire] = (
-    (lambda c: "ModelPackageName" in c, "ModelPackageName is not supported by Torpor: give Image and ModelDataUrl."),
     (
         lambda c: "InferenceSpecificationName" in c,
-        "InferenceSpecificationName is not supported by Torpor: it names a part of a model package.",
+        "InferenceSpecificationName names a part of a model package: give ModelPackageName.",
     ),
     (lambda c: "AdditionalModelDataSources" in c, "AdditionalModelDataSources is not supported by Torpor."),
     (lambda c: not c.get("Image"), "The container must have an Image."),

@@ -9,6 +9,7 @@ from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
+from torpor_endpoint.services.sagemaker.registry.packaged_containers import with_packages
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
@@ -16,14 +17,15 @@ from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 def create_model(control: Control, call: Call) -> dict[str, Any]:
     check_known("CreateModelInput", call.params)
     check(model_rules.MODEL_RULES, call.params)
-    definitions = shapes.container_definitions(call.params)
+    params = with_packages(control, call)
+    definitions = shapes.container_definitions(params)
     for number, definition in enumerate(definitions, start=1):
         model_rules.check_container(definition, number if len(definitions) > 1 else None, control.images)
     if fault := model_rules.disagreement(definitions):
         raise errors.INVALID(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
-    containers, request = shapes.containers(call.params), shapes.without_tags(call.params)
+    containers, request = shapes.containers(params), shapes.without_tags(call.params)
     model = ModelRecord(name, arn, control.clock(), containers, request, shapes.is_direct(call.params))
     if control.model_data is not None:
         control.model_data.check(model)

@@ -12,6 +12,7 @@ from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, mode
 from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+from torpor_endpoint.services.sagemaker.registry import package_operations as registry
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
@@ -40,6 +41,7 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
     "DeleteEndpoint": endpoints.delete_endpoint,
     **components.OPERATIONS,
+    **registry.OPERATIONS,
     "AddTags": tag_operations.add_tags,
     "ListTags": tag_operations.list_tags,
     "DeleteTags": tag_operations.delete_tags,

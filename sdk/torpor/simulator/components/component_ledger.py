@@ -19,6 +19,7 @@ import numpy as np
 from torpor.simulator import fitting
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup, CopyChange
+from torpor.simulator.scenario import MIB, OWN_BYTES, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
 from torpor.workloads import BadTrace, Chunk, LedgerFile
 from torpor.workloads.profile import ModelProfile
@@ -153,9 +154,24 @@ def recorded_endpoint(
     return RecordedEndpoint(inputs, scenario)
 
 
+def as_models(found: RecordedEndpoint) -> SimulationInputs:
+    """The same requests for other ways to serve the models: each takes the memory that its copies reserved, and as long
+    to load as a copy took to start."""
+    setups = {one.serves: one for one in found.scenario.components}
+    profiles = {name: _as_model(one, setups[name]) for name, one in found.inputs.profiles.items()}
+    notes = (*found.inputs.assumed, "the size of each model: what its copies reserved; its load: the start of a copy")
+    around = Scenario(found.scenario.types[0], overhead_s=found.scenario.overhead_s)
+    return replace(found.inputs, profiles=profiles, assumed=notes, scenario=around)
+
+
 # -- inside ------------------------------------------------------------------------------------------------------------
 def _name(variant: str) -> str:
     return component_of(variant) or ""
+
+
+def _as_model(profile: ModelProfile, setup: ComponentSetup) -> ModelProfile:
+    taken_bytes = max(1, setup.memory_mib * MIB - OWN_BYTES)
+    return replace(profile, memory_bytes=taken_bytes, disk_bytes=taken_bytes, load_delay_s=setup.wake_s or 0.0)
 
 
 def _sizes(chunk: Chunk) -> Sizes:

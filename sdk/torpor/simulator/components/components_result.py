@@ -72,6 +72,7 @@ class ComponentsResult:
     components: Sequence[ComponentUse]
     timeline: Mapping[str, NDArray[Any]] = field(repr=False)
     assumed: Sequence[str] = ()
+    stored_bytes: int = field(default=0, repr=False)  # in S3, of the artifacts of all components
     lives: Sequence[InstanceLife] = field(default=(), repr=False)
     copy_lives: Sequence[InstanceLife] = field(default=(), repr=False)
 
@@ -123,23 +124,37 @@ class ComponentsResult:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
-        return self.scenario.cost(
-            self.instance_s_by_type, CostTerms(prices, self.duration_s / HOUR_S), self.moved_bytes
-        )
+        return self._with_artifacts(prices, self.loads)
+
+    def _with_artifacts(self, prices: Prices, gets: int) -> Cost:
+        """The cost with that of all artifacts in S3, and of so many requests that fetch them."""
+        terms = CostTerms(prices, self.duration_s / HOUR_S)
+        return self._instances(prices).with_objects(terms, self.stored_bytes, gets)
+
+    def _instances(self, prices: Prices) -> Cost:
+        """The cost without the artifacts."""
+        terms = CostTerms(prices, self.duration_s / HOUR_S)
+        return self.scenario.cost(self.instance_s_by_type, terms, self.moved_bytes)
+
+    def _recurring(self, prices: Prices) -> Cost:
+        """The cost without the first start of each component, which happens once and not again in each month."""
+        begun = {copies_name(one.name) for one in self.scenario.components if one.copies}
+        first = {life.variant for life in self.copy_lives} - begun
+        return self._with_artifacts(prices, max(0, self.loads - len(first)))
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """The cost of a month of `hours` hours of the same traffic. None if the price is not known."""
-        return per_month(self.cost(prices).usd, self.duration_s, hours)
+        return per_month(self._recurring(prices).usd, self.duration_s, hours)
 
     def bill_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> Bill:
         """The lines of the bill for a month of `hours` hours of the same traffic."""
-        return self.cost(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
+        return self._recurring(prices).bill.times(hours * HOUR_S / self.duration_s) if self.duration_s else NOTHING
 
     def shares(self, prices: Prices = PRICES) -> Sequence[ComponentShare]:
         """Each component's part of the bill of the simulated time, by what its copies reserve, and the unreserved rest:
         as the live bill is divided."""
         use = VariantUse(ENDPOINT, VARIANT, list(self.lives), copies=list(self.copy_lives))
-        return component_shares(use, self.cost(prices).bill, Window(0.0, self.duration_s), prices.types)
+        return component_shares(use, self._instances(prices).bill, Window(0.0, self.duration_s), prices.types)
 
     def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
         """A row of a table, with the columns of `SimulationResult.summary`."""
@@ -182,6 +197,7 @@ def components_outcome(
     seed: int,
     assumed: Sequence[str],
     moved_bytes: int,
+    stored_bytes: int,
 ) -> ComponentsResult:
     """The result of a simulation that is over."""
     capacity, components = endpoint.capacity, endpoint.components
@@ -212,6 +228,7 @@ def components_outcome(
         [_use(one, served.get(one.setup.serves), duration_s) for one in components],
         tally.timeline.columns(),
         tuple(assumed),
+        stored_bytes,
         [_instance_life(one) for one in capacity.machines],
         [_copy_life(one.setup, life) for one in components for life in one.lives],
     )

@@ -85,6 +85,7 @@ def run_components(
     return components_outcome(
         endpoint, tally, trace=inputs.what, seed=inputs.seed, assumed=_notes(inputs, scenario),
         moved_bytes=trace.moved_bytes,
+        stored_bytes=sum(profiles[name].stored_bytes for name in scenario.serves()),
     )  # fmt: skip
 
 

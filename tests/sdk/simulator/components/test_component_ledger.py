@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.ledger_with_pages import NOON_S
 from tests.sdk.helpers.live_components import Rescaled, copies_of, lived_components
 from tests.sdk.helpers.live_on_virtual_time import ENDPOINT
 from tests.sdk.helpers.written_ledger import WrittenLedger
@@ -16,6 +17,7 @@ from torpor.simulator.components.component_ledger import has_components, recorde
 from torpor.simulator.components.components_run import run_components
 from torpor.workloads import TraceRequest
 from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.pricing.component_shares import UNRESERVED
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy, Variant
 
 NAMES = ("a", "b", "c")
@@ -49,6 +51,23 @@ def bursts(seed: int) -> Iterator[TraceRequest]:
             yield TraceRequest(now_s, rng.choice(NAMES))
             now_s += rng.uniform(0.3, 3.0)
         now_s += rng.uniform(40.0, 90.0)
+
+
+def test_the_bill_of_a_ledger_and_its_parts_are_those_of_the_simulation(tmp_path: Path) -> None:
+    ledger = WrittenLedger(tmp_path)
+    copies = [copies_of(name, 1, 1024 * number) for number, name in enumerate(NAMES, 1)]
+    lived_components(FIXED, copies, PROFILES, list(bursts(4)), ledger, tmp_path)
+    ledger.written.flush()
+    ledger.written.now_s = NOON_S + 3600
+    bills = {bill.costs.variant: bill.costs for bill in ledger.written.reading.costs(None, NOON_S, NOON_S + 3600).bills}
+    ledger.written.ledger.close()
+    found = recorded_endpoint(tmp_path / "ledger.sqlite", ENDPOINT, so_far=False)
+    again = run_components(found.inputs, found.scenario)
+    live = bills["AllTraffic"]
+    assert again.cost().usd == pytest.approx(live.usd, rel=0.01)
+    parts = {one.component: one.share for one in live.components}
+    assert parts[UNRESERVED] > 0
+    assert {one.component: one.share for one in again.shares()} == pytest.approx(parts, rel=0.01)
 
 
 def both(folder: Path, capacity: Variant, copies: list[Variant], seed: int, **story: object) -> tuple[Counts, Counts]:

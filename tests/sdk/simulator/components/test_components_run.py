@@ -18,6 +18,7 @@ from torpor.workloads import POISSON, BadTrace, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.packing.scale_in_plans import IDLE_S
 from torpor_endpoint.core.pricing.component_shares import UNRESERVED
+from torpor_endpoint.core.pricing.quotes import S3_STORED
 from torpor_endpoint.core.resource_records import InstanceTypePool, ScaleIn, ScaleInStrategy
 
 MIB = 2**20
@@ -128,7 +129,9 @@ def test_the_parts_of_the_bill_add_up_to_it() -> None:
     result = played(ComponentScenario(setups, instances=2), every(1.0, 600.0))
     shares = {one.component: one for one in result.shares()}
     assert sum(one.share for one in shares.values()) == pytest.approx(1.0)
-    assert sum(one.usd or 0.0 for one in shares.values()) == pytest.approx(result.cost().usd)
+    stored = result.cost().bill.usd_of(S3_STORED)
+    assert stored > 0
+    assert sum(one.usd or 0.0 for one in shares.values()) == pytest.approx((result.cost().usd or 0.0) - stored)
     assert shares["b"].share == pytest.approx(2 * shares["a"].share)
     assert UNRESERVED in shares
 

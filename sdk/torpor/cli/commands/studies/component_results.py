@@ -46,6 +46,17 @@ def recorded(trace: str, seed: int) -> "RecordedEndpoint | None":
     return None if found is None else recorded_endpoint(path, found, seed=seed)
 
 
+def models_of(trace: str, profiles: Path | None, seed: int) -> "SimulationInputs | None":
+    """The requests and models of an endpoint of inference components, to plan with; None for every other trace. Raises
+    UsageRefused, BadTrace, BadScenario."""
+    from torpor.simulator.components.component_ledger import as_models
+
+    found = recorded(trace, seed)
+    if found is None or profiles is not None:
+        return None
+    return as_models(found)
+
+
 def refuse_others(trace: str, given: dict[str, object]) -> None:
     """Raises UsageRefused for an option that means nothing for the components of a ledger."""
     if found := next((option for option, value in given.items() if value), None):

@@ -1,6 +1,6 @@
 """Makes the records that the commands on traces print with `--json`, from their results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torpor.cli.json_records import (
@@ -12,11 +12,10 @@ from torpor.cli.json_records import (
     PlanSource,
     PolicyFigures,
     ReplayOutput,
-    ScenarioFigures,
-    SimulatedScenario,
-    SimulateOutput,
     SpreadEntry,
 )
+from torpor.cli.simulation_records import ComponentFigures, ScenarioFigures, SimulatedScenario, SimulateOutput
+from torpor.time_units import HOUR_S
 
 if TYPE_CHECKING:
     from torpor.confirming.plan_confirmation import Confirmation
@@ -47,7 +46,27 @@ def _scenario(one: "SimulationResult | ComponentsResult", prices: "Prices", slo_
         on_aws=one.scenario.on_aws,
         throttled=one.throttled,
         bill=one.bill_per_month(prices).lines,
+        components=tuple(_components(one, prices)),
     )
+
+
+def _components(one: "SimulationResult | ComponentsResult", prices: "Prices") -> "Iterator[ComponentFigures]":
+    from torpor.simulator.components.components_result import ComponentsResult
+
+    if not isinstance(one, ComponentsResult):
+        return
+    shares = {share.component: share.share for share in one.shares(prices)}
+    for use in one.components:
+        yield ComponentFigures(
+            use.component,
+            use.requests,
+            use.cold,
+            use.failed,
+            use.copies,
+            use.copy_s / HOUR_S,
+            use.unplaced,
+            shares.get(use.component, 0.0),
+        )
 
 
 def plan_output(found: "PlanResult", answer: str) -> PlanOutput:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from torpor.cli.bill_table import beside, bill_table, savings_lines
-from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies import choices, component_results
 from torpor.cli.commands.studies.json_outputs import plan_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.commands.studies.simulate import span
@@ -79,7 +79,8 @@ def plan(
 
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
     fixed = {**choices.wake_change(wake), **choices.async_change(queued)}
-    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
+    models = component_results.models_of(trace, profiles, seed)
+    inputs = models or choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
     space = PlanSpace(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,

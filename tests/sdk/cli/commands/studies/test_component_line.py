@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.sdk.helpers.json_paths import undocumented
 from tests.sdk.helpers.live_components import copies_of, lived_components
 from tests.sdk.helpers.written_ledger import WrittenLedger
 from tests.sdk.simulator.components.test_component_ledger import MANAGED, NAMES, PROFILES, bursts
@@ -55,6 +56,8 @@ def test_components_stand_beside_the_other_ways_on_as_many_instances_as_hold_the
         "components: 6 on 3 x ml.m5.large",
     ]
     assert [one["on_aws"] for one in told["scenarios"]] == [True, True]
+    assert undocumented("simulate", told) == set()
+    assert [len(one["components"]) for one in told["scenarios"]] == [0, 6]
     asleep = run(TRACE, "--components", "copies=0,idle_s=30,instances_min=0,scale_in=consolidation,cooldown_s=300")
     assert "requests wait for a copy, which is Torpor's: on AWS they fail" in " ".join(asleep.stdout.split())
     assert "not on AWS" in asleep.stdout
@@ -121,5 +124,20 @@ def test_the_ledger_of_an_endpoint_of_components_is_played_again(run: Run, tmp_p
     refused = run("ledger.sqlite#endpoint", "--policy", "GDSF")
     assert refused.exit_code == ExitCode.USAGE
     assert "is an endpoint of inference components: --policy does not change it" in refused.stderr
+    asked = (
+        "plan",
+        "ledger.sqlite",
+        "--slo-ms",
+        "900",
+        "--quantile",
+        "0.8",
+        "--instance-type",
+        "ml.m5.large",
+        "--json",
+    )
+    planned = CliRunner().invoke(app, asked)
+    assert planned.exit_code == 0, planned.stderr
+    options = {one["name"] for one in json.loads(planned.stdout)["options"]}
+    assert {"1 x ml.m5.large, LRU", "components: 3 on 1 x ml.m5.large"} <= options
     alone = run("ledger.sqlite#endpoint/component.a", "--instances", "1")
     assert alone.exit_code == 0, alone.stderr

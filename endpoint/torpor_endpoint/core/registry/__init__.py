@@ -1,0 +1,1 @@
+"""The model registry: which packages may be deployed."""

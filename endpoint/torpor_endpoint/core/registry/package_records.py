@@ -1,0 +1,39 @@
+"""The records of the model registry: groups, and packages, which are versions of a group or stand alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+APPROVED = "Approved"
+PENDING = "PendingManualApproval"
+
+
+@dataclass(frozen=True)
+class PackageGroup:
+    """`versions` is how many there have been: numbers are not given twice."""
+
+    name: str
+    arn: str
+    created_s: float
+    description: str = ""
+    versions: int = 0
+
+
+@dataclass(frozen=True)
+class ModelPackage:
+    """`name` is `group/version` for a version of a group. `request` has CreateModelPackage's members that a
+    description repeats, as updates have left them."""
+
+    name: str
+    arn: str
+    created_s: float
+    modified_s: float
+    request: dict[str, Any]
+    group_name: str = ""  # empty for one that stands alone
+    version: int = 0
+    approval: str = ""  # ModelApprovalStatus; only versions have one
+    token: str = ""  # the ClientToken: a second call with it makes no other package
+
+    @property
+    def deployable(self) -> bool:
+        """BC: a versioned model package "must be approved" to be deployed."""
+        return not self.group_name or self.approval == APPROVED

@@ -1,0 +1,1 @@
+"""The model registry: groups of model packages, packages and their approval, and models that are made of them."""

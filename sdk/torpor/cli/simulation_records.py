@@ -1,0 +1,60 @@
+"""What `torpor simulate --json` prints, as records: the figures of each scenario, and of each of its components."""
+
+from dataclasses import dataclass
+
+from torpor_endpoint.core.pricing.bills import BillLine
+
+
+@dataclass(frozen=True)
+class ScenarioFigures:
+    """What a simulated scenario gave, as `torpor.simulate(…).summary()` has it."""
+
+    scenario: str
+    requests: int
+    hit_ratio: float
+    cold: int
+    loads: int
+    load_s: float
+    evictions: int
+    wakes: int
+    p50_s: float
+    p99_s: float
+    failed: int
+    instance_hours: float
+    usd: float | None
+    usd_per_month: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class ComponentFigures:
+    """What one inference component of a scenario gave."""
+
+    component: str
+    requests: int
+    cold: int  # waited for a copy
+    failed: int
+    copies: int  # at the end
+    copy_hours: float  # of all its copies together
+    unplaced: int  # how often a copy that was wanted had no room
+    share: float  # of the instances' bill, by what its copies reserved
+
+
+@dataclass(frozen=True)
+class SimulatedScenario(ScenarioFigures):
+    """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant; `bill` has the lines that
+    `usd_per_month` is the sum of; `components` are those of an endpoint of inference components."""
+
+    late: float | None
+    shadow: ScenarioFigures | None
+    on_aws: bool  # whether AWS has such an endpoint too
+    throttled: int  # of the failed requests: beyond a serverless variant's MaxConcurrency
+    bill: tuple[BillLine, ...]
+    components: tuple[ComponentFigures, ...] = ()
+
+
+@dataclass(frozen=True)
+class SimulateOutput:
+    trace: str
+    scenarios: tuple[SimulatedScenario, ...]
+    notes: tuple[str, ...]
