@@ -2,11 +2,12 @@
 ending of its archive."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from torpor_account.s3.access.embedded import StorageError
 from torpor_container.core.near_names import SUFFIXES
+from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
 
 ENDINGS = (*SUFFIXES, ".zip", ".onnx", ".ubj", ".json", ".joblib", ".pkl", ".skops", ".model", ".txt")
@@ -26,13 +27,15 @@ class Targets:
 
     def __init__(self, storage: ModelListing | None) -> None:
         self._storage = storage
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str], tuple[Sequence[VariantPool], str]] = {}
+        """By endpoint and name: the pools of that moment, since others may have another prefix, and the target."""
 
     def known(self, live: ServedEndpoint, model: str) -> str | None:
         """The target, if it need not be looked up; else None."""
         if self._storage is None or model.endswith(ENDINGS):
             return model
-        return self._known.get((live.name, model))
+        pools, target = self._known.get((live.name, model), ((), ""))
+        return target if pools is live.every_pool else None
 
     async def found(self, live: ServedEndpoint, model: str) -> str:
         """The target: the object of this very name, else the archive that is called so. The name itself where there is
@@ -45,7 +48,7 @@ class Targets:
             return model
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
-        self._known[live.name, model] = target
+        self._known[live.name, model] = live.every_pool, target
         return target
 
     async def exists(self, live: ServedEndpoint, target: str) -> bool:

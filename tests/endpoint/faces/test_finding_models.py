@@ -92,3 +92,27 @@ def test_who_may_not_invoke_a_model_does_not_learn_its_versions() -> None:
         ("iris@9",),
         ("none.tar",),
     ]
+
+
+class Listed:
+    """A bucket with these keys."""
+
+    def __init__(self, *keys: str) -> None:
+        self._keys = keys
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        return [key for key in self._keys if key.startswith(prefix)]
+
+
+def of_prefix(prefix: str) -> tuple[Any, ...]:
+    container = SimpleNamespace(multi_model=True, model_data_url=f"s3://bucket/{prefix}/")
+    return (SimpleNamespace(variant=SimpleNamespace(containers=[container])),)
+
+
+def test_a_name_is_looked_up_anew_once_its_endpoint_has_other_pools() -> None:
+    targets = Targets(Listed("old/iris.tar.gz", "new/iris"))
+    live: Any = SimpleNamespace(name="shop", every_pool=of_prefix("old"))
+    assert asyncio.run(targets.found(live, "iris")) == targets.known(live, "iris") == "iris.tar.gz"
+    again: Any = SimpleNamespace(name="shop", every_pool=of_prefix("new"))
+    assert targets.known(again, "iris") is None
+    assert asyncio.run(targets.found(again, "iris")) == "iris"

@@ -156,7 +156,7 @@ def _headers(call: V2Call, scope: Scope, found: FoundModel) -> Headers:
     kind = TENSORS
     for name, value in scope["headers"]:
         if name == JSON_LENGTH:
-            kind += f";{HEADER_SIZE}={value.decode('latin-1')[:20]}"
+            kind += f";{HEADER_SIZE}={value.decode('latin-1')}"
     kind += f";{MODEL_NAME}={quote(call.model, safe='')}"
     if call.version:
         kind += f";{MODEL_VERSION}={quote(call.version, safe='')}"
