@@ -11,7 +11,7 @@ from torpor_endpoint.core.versions.version_switching import VersionsInMemory, ve
 from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired_on
-from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 RETRY_S = 60.0
 """How long a version that could not be loaded is left alone."""
@@ -54,16 +54,23 @@ class BesideLoading:
             for container in incarnation.containers
             if container.definition.multi_model
         ]
-        results = await asyncio.gather(*(why_not_loaded(one, key) for one in containers), return_exceptions=True)
+        results = await asyncio.gather(*(_why_not_loaded(one, key) for one in containers))
         reasons = [one for one in results if isinstance(one, str)]
         if reasons and None not in results:
             self._failed.setdefault(pool, {})[key] = (self._clock() + RETRY_S, reasons[0])
             text, fields = "%s cannot take over: %s", about(endpoint=pool.endpoint, variant=pool.variant.name)
             log.warning(text, key, reasons[0], extra=fields)
-        elif all(isinstance(one, InstanceAway) for one in results):  # it may be gone: look again
+        elif None not in results:  # all instances are away, and may be gone: look again
             await asyncio.sleep(AWAY_PAUSE_S)
 
     async def withdraw(self, pool: InstancePool, keys: Iterable[str]) -> None:
         """Have every instance drop these artifacts, in memory and on disk, once the calls that use them have ended."""
         for key in keys:
             await asyncio.gather(*(retired_on(one, key, wire.RELOAD_MODEL) for one in pool.incarnations))
+
+
+async def _why_not_loaded(container: LiveContainer, key: str) -> str | InstanceAway | None:
+    try:
+        return await why_not_loaded(container, key)
+    except InstanceAway as away:
+        return away

@@ -6,6 +6,7 @@ A move that cannot be made changes nothing. The labels of all endpoints are in m
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from torpor_endpoint.core.versions.label_records import VersionLabels, record_name
 from torpor_endpoint.core.versions.version_answers import DEFAULT, LABEL
@@ -69,7 +70,7 @@ class LabelMoves:
         self._book = book
         self._keeper = keeper
         self._applied = applied
-        self._one_at_a_time = asyncio.Lock()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by endpoint and model
 
     async def move(self, live: FleetEndpoint, model: str, label: str, number: int | None) -> VersionLabels:
         """Point the label to a version, or, with None, remove it. The label `default` says what answers calls without a
@@ -77,14 +78,14 @@ class LabelMoves:
 
         Raises BadMove, NotLoadable.
         """
-        async with self._one_at_a_time:
+        async with self._turns.setdefault(record_name(live.name, model), asyncio.Lock()):
             pools = self._pools(live, model)
             self._check(pools, model, label, number)
             return await self._moved(live, pools, self._book.record(live.name, model).moved(label, number))
 
     async def back(self, live: FleetEndpoint, model: str, label: str) -> VersionLabels:
         """Point the label to the version that it had before its last move. Raises BadMove, NotLoadable."""
-        async with self._one_at_a_time:
+        async with self._turns.setdefault(record_name(live.name, model), asyncio.Lock()):
             pools, record = self._pools(live, model), self._book.record(live.name, model)
             if label not in record.before:
                 raise BadMove(f"label {label} of model {model} has not moved yet: name a version")
