@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
@@ -18,7 +19,8 @@ class AdapterFolders:
         self._clock = clock
         self._tier: DiskTier | None = None
         self._made = asyncio.Lock()
-        self._turns: dict[str, asyncio.Lock] = {}  # by address: two adapters may have the same artifact
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By address: two adapters may have the same artifact."""
 
     async def fetch(self, url: str, make_room: MakeRoom) -> Path:
         """The folder of the artifact at this address, unpacked, which stays until `give`. `make_room` gives folders
