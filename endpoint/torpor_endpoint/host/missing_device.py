@@ -35,7 +35,11 @@ async def _looked_for(environment: Mapping[str, str]) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:  # nobody waits any more: a driver may hang
+            process.kill()
     if process.returncode == 0:
         return ""
     last = output.decode(errors="replace").strip().rpartition("\n")[2]
