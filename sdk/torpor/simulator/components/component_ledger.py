@@ -129,15 +129,18 @@ def recorded_endpoint(
         setups = {
             name: typed_json.read(VariantSetup, json.loads(text)) for name, text in ledger.execute(SETUPS, (endpoint,))
         }
-    fitted = {name: found for name in variants if (found := _fitted(path, endpoint, name)) is not None}
+    make = LedgerFile.so_far if so_far else LedgerFile
+    traces = {name: make(path, endpoint, name) for name in variants}
+    with_traces = [name for name, trace in traces.items() if _is_answered(trace)]
+    fitted = {name: found for name in with_traces if (found := _fitted(path, endpoint, name)) is not None}
     if not fitted:
         raise BadTrace(f"{path}: no component of endpoint {endpoint} has answered a request")
     parts: dict[str, list[LedgerFile]] = {}
     for variant in fitted:
-        file = LedgerFile.so_far(path, endpoint, variant) if so_far else LedgerFile(path, endpoint, variant)
-        parts.setdefault(_name(variant), []).append(replace(file, seed=file.seed + seed))
-    trace = MergedTrace(parts)
-    first_s = min(float(chunk.times_s[0]) for chunk in trace.chunks())
+        trace = traces[variant]
+        parts.setdefault(_name(variant), []).append(replace(trace, seed=trace.seed + seed))
+    merged = MergedTrace(parts)
+    first_s = min(float(chunk.times_s[0]) for chunk in merged.chunks())
     profiles = {_name(variant): _profile(_name(variant), one) for variant, one in fitted.items()}
     components = tuple(
         _setup(name, [one for one in lives if _name(one.variant) == name], setups, fitted, first_s) for name in parts
@@ -146,10 +149,12 @@ def recorded_endpoint(
     scenario = _scenario(components, lives, setups).altered(overhead_s=overheads_s[len(overheads_s) // 2])
     sigma = max(one.predict_sigma for one in fitted.values())
     lost = tuple(
-        f"component {_name(name)}: left out, as it has answered no request" for name in variants if name not in fitted
+        f"component {_name(name)}: left out, as it has answered no request yet"
+        for name in variants
+        if name not in fitted
     )
     inputs = SimulationInputs(
-        trace, profiles, spreads or Spreads(sigma), seed, f"{path}#{endpoint}", (*lost, *_notes(components, setups))
+        merged, profiles, spreads or Spreads(sigma), seed, f"{path}#{endpoint}", (*lost, *_notes(components, setups))
     )
     return RecordedEndpoint(inputs, scenario)
 
@@ -176,6 +181,14 @@ def _as_model(profile: ModelProfile, setup: ComponentSetup) -> ModelProfile:
 
 def _sizes(chunk: Chunk) -> Sizes:
     return np.zeros(len(chunk), np.int64) if chunk.request_bytes is None else chunk.request_bytes
+
+
+def _is_answered(trace: LedgerFile) -> bool:
+    """Whether the component has answered a request, up to where the trace ends."""
+    try:
+        return trace.refused is not None
+    except BadTrace:
+        return False
 
 
 def _fitted(path: Path, endpoint: str, variant: str) -> fitting.Fitted | None:

@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -131,3 +132,17 @@ def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_on
     found = recorded_endpoint(path, ENDPOINT, so_far=False)
     assert [one.copies for one in found.scenario.components] == [2, 2, 2]
     assert {change.copies for one in found.scenario.components for change in one.changes} == {2}
+
+
+def test_a_component_that_is_first_called_in_the_present_minute_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both(tmp_path, FIXED, [copies_of(name, 1, 2048) for name in NAMES], 5)
+    path = tmp_path / "ledger.sqlite"
+    with closing(sqlite3.connect(path)) as ledger, ledger:
+        for table, at in (("minutes", "minute_s"), ("spans", "minute_s"), ("cold_starts", "at_s")):
+            ledger.execute(f"UPDATE {table} SET {at} = {at} + 36000 WHERE variant = 'component.c'")
+    monkeypatch.setattr(time, "time", lambda: NOON_S + 18000.0)
+    found = recorded_endpoint(path, ENDPOINT)
+    assert [one.serves for one in found.scenario.components] == ["a", "b"]
+    assert "component c: left out, as it has answered no request yet" in found.inputs.assumed
