@@ -93,6 +93,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "scaling",
         "placement",
         "rollouts",
+        "versions",
         "routing",
         "lifecycle",
         "components",

@@ -7,6 +7,8 @@ VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "res
     "rights",
     "async_inference",
     "variant_setup",
+    "protocols",
+    "registry",
 }
 """Modules and folders of the cores that hold values and texts, and decide next to nothing."""
 

@@ -18,9 +18,9 @@ class VariantSettings:
     keep_alive: str
     idle_s: float
     concurrency: int
+    versions_poll_s: float
     rollout_warm: bool = False
     versions: VersionPolicy | None = None
-    versions_poll_s: float = 30.0
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

@@ -123,7 +123,7 @@ def test_the_protocol_names_inputs_and_outputs(classifier: ServableModel) -> Non
     for other, said in (
         ({"name": "y"}, r"unknown: y; missing: x \(the model's are x\)"),
         ({"shape": [2]}, r"input x is rows by columns, and the tensor has the shape \[2\]"),
-        ({"shape": [2, 1]}, "input x: the model takes 2 columns, and the rows have 1"),
+        ({"shape": [2, 1]}, "tensor x: the model takes 2 columns, and the rows have 1"),
         ({"datatype": "BYTES", "data": ["0", "1"]}, "numbers only, and the tensor is of datatype BYTES"),
     ):
         with pytest.raises(BadInput, match=said):

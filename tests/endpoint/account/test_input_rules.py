@@ -125,6 +125,7 @@ OWN_RULES = re.compile(
     # Shares of one hundred, sizes of batches and archives, which AWS's documentation bounds and its model does not.
     r"|must be from 5 to 50|must not be more than|must not be smaller than|one archive"
     # The state of this endpoint.
+    r"|give one of them|names a part of a model package|Cannot determine which one"
     r"|must be InService|already exists|No scalable target|the only one here|Invalid Marker|nextToken is invalid"
     # What differences.py tells that Torpor does not have.
     r"|supported by Torpor for"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_container.settings import Settings
+from torpor_container.settings import DEFAULTS, Settings
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
@@ -39,7 +39,7 @@ def test_an_instance_has_its_time_to_load_and_then_to_predict() -> None:
 
 def test_any_container_may_give_a_setting_of_the_variant() -> None:
     containers = [Container("torpor"), Container("torpor", environment=SET)]
-    assert VariantSettings.read(containers) == VariantSettings("histogram", 90.0, 2)
+    assert VariantSettings.read(containers) == VariantSettings("histogram", 90.0, 2, DEFAULTS.versions_poll_s)
 
 
 def start(live: FleetEndpoint, environment: dict[str, str]) -> None:
@@ -58,7 +58,7 @@ def test_a_pool_has_the_settings_of_its_variant() -> None:
     live = FleetEndpoint("shop", "arn")
     start(live, SET)
     pool = live.pools["v"]
-    assert pool.settings == VariantSettings("histogram", 90.0, 2)
+    assert pool.settings == VariantSettings("histogram", 90.0, 2, DEFAULTS.versions_poll_s)
     assert pool.answer_within_s == [9.5]
 
 

@@ -183,17 +183,19 @@ class Reader:
         return (lambda one: one == letter), letter
 
 
+def _of_category(kind: str) -> Takes:
+    return lambda one: unicodedata.category(one)[0] == kind
+
+
 def _between(low: str, high: str) -> Takes:
     return lambda one: low <= one <= high
 
 
 NAMED: dict[str, Takes] = {
+    **{kind: _of_category(kind) for kind in "LMNPSZ"},
     "d": lambda one: one in SHORT["d"],
     "s": lambda one: one in SHORT["s"],
     "w": lambda one: one.isascii() and (one.isalnum() or one == "_"),
-    "L": lambda one: unicodedata.category(one)[0] == "L",
-    "N": lambda one: unicodedata.category(one)[0] == "N",
-    "Z": lambda one: unicodedata.category(one)[0] == "Z",
     "ASCII": str.isascii,
     "Print": lambda one: " " <= one <= "~",
     "Alnum": lambda one: one.isascii() and one.isalnum(),

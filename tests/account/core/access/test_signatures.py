@@ -109,7 +109,7 @@ def mutants(request: SignedRequest, body: bytes) -> st.SearchStrategy[tuple[Sign
 INVOKE = {TARGET: "tenant-a/house.tar.gz", "content-type": "text/csv"}
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("service", "target", "headers"),

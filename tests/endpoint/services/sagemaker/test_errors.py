@@ -119,7 +119,8 @@ def test_too_many_tags_are_a_quota(control_plane: InMemoryControlPlane) -> None:
 
 def test_the_waiter_for_a_deleted_endpoint_ends_on_the_code_of_not_found() -> None:
     assert {kind.status for kind in error_kinds(errors)} == {400}
-    assert {kind.code for kind in error_kinds(errors)} == {"ValidationException", "ResourceLimitExceeded"}
+    codes = {kind.code for kind in error_kinds(errors)}
+    assert codes == {"ValidationException", "ResourceLimitExceeded", "ConflictException"}
 
 
 def bring(control_plane: InMemoryControlPlane, status: str) -> None:

@@ -114,13 +114,13 @@ def simulated(capacity: Variant, sizes: Kinds, story: list[Change]) -> list[Plac
 
 
 @pytest.mark.parametrize("capacity", [FIXED, IDLE, CONSOLIDATION, KEPT], ids=["fixed", "idle", "consolidation", "kept"])
-@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(kinds(1500, 2400, 3600), changes)
 def test_copies_stand_where_the_live_endpoint_places_them(capacity: Variant, sizes: Kinds, story: list[Change]) -> None:
     assert simulated(capacity, sizes, story) == live(capacity, sizes, story)
 
 
-@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(kinds(1500, 3600, 9000), changes)
 def test_copies_bring_instances_of_the_pools_that_the_live_endpoint_takes(sizes: Kinds, story: list[Change]) -> None:
     assert simulated(POOLED, sizes, story) == live(POOLED, sizes, story)

@@ -73,7 +73,7 @@ def test_simulate_has_a_row_for_the_shadow_variant_and_its_share_of_the_bill(tmp
     files = ["--out", str(out), "--decisions", str(decisions)]
     done = CliRunner().invoke(app, ["simulate", TRACE, "--shadow", line, "--check", *files], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
-    assert "  shadow: 2 x ml.m5.large, LRU  $176.30" in done.output
+    assert "  shadow: 2 x ml.m5.large, LRU  $176.37" in done.output
     assert "requests copied; the shadow variant is 66.7% of the bill, and no caller waits for it" in done.output
     assert [row.partition(",LRU")[0].count("shadow of") for row in out.read_text().splitlines()] == [0, 0, 1]
     assert len({row.rpartition("endpoint/variant")[0] for row in decisions.read_text().splitlines()[1:]}) == 2
@@ -84,5 +84,5 @@ def test_plan_adds_the_cost_of_the_shadow_variant_and_its_call() -> None:
     arguments = ["plan", TRACE, "--slo-ms", "60000", "--shadow", "weight=0.5", *choice]
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
-    assert "$176.30 a month, of which the shadow variant is 50.0%. No caller waits for it." in done.output
+    assert "$176.34 a month, of which the shadow variant is 50.0%. No caller waits for it." in done.output
     assert "ShadowProductionVariants=[" in done.output
