@@ -5,7 +5,6 @@ A bucket is a folder, so a model is put by writing a file below `folder(bucket)`
 
 import json
 import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -24,6 +23,7 @@ from urllib.request import urlopen
 import boto3
 from botocore.config import Config
 
+from tests.helpers.kill_together import kill_together
 from tests.helpers.processes import gone
 from tests.helpers.waiting import PATIENCE_S
 
@@ -144,12 +144,10 @@ class LiveEndpoint:
     def kill(self) -> None:
         """`kill -9` of the arbiter and its worker, with no chance to say good-bye: it returns when all is closed."""
         assert self._process is not None
-        killed = (self.pid, *self.worker_pids())
-        for pid in killed:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        arbiter, workers = self.pid, self.worker_pids()
+        kill_together(arbiter, workers)
         self._process.wait()
-        for pid in killed:
+        for pid in (arbiter, *workers):
             assert gone(pid)
 
     def kill_arbiter(self) -> None:

@@ -3,16 +3,15 @@
 import json
 import os
 import re
-import signal
 import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.helpers.kill_together import kill_together
 from tests.helpers.waiting import soon
 
 READY = re.compile(r"ASGI server listening on http://127.0.0.1:(\d+)")
@@ -55,9 +54,7 @@ class LiveRouter:
         """SIGKILL to the process and its worker."""
         pid = self.process.pid
         workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for one in (pid, *map(int, workers)):
-            with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+        kill_together(pid, [*map(int, workers)])
         self.process.wait()
 
     def stop(self) -> None:

@@ -19,6 +19,7 @@ from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.helpers.shared_ports import all_accept, connections, held, routers
+from tests.helpers.kill_together import kill_together
 from tests.helpers.processes import children, gone
 from tests.helpers.waiting import soon
 
@@ -90,8 +91,7 @@ def killed(live: LiveEndpoint, place: int) -> None:
     """`kill -9` of a router's both processes."""
     arbiter = routers(live)[place]
     workers = children(arbiter)
-    for pid in (arbiter, *workers):
-        os.kill(pid, signal.SIGKILL)
+    kill_together(arbiter, workers)
     assert all(gone(pid) for pid in workers)
 
 
