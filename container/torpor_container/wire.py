@@ -181,7 +181,7 @@ class ColdLoad(TypedDict):
     own_bytes: NotRequired[int]  # memory that no model explains, when this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
     left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
-    fetched_bytes: NotRequired[int]  # of its artifact, if it was fetched for this load: told by the first request
+    fetched_bytes: NotRequired[int]  # of its artifact, if it was fetched for this load; the first request reports it
     workers: NotRequired[int]  # its own processes, of which each answers one request at a time; 0: it has none
 
 

@@ -149,7 +149,7 @@ class ModelAdapters:
             self._changed()
 
     def _changed(self) -> None:
-        """Have those look again who wait for room."""
+        """Have all that wait for room look again."""
         self._change.set()
         self._change = asyncio.Event()
 

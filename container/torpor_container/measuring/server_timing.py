@@ -35,8 +35,8 @@ class LoadSpans:
     cold: ColdLoad | None = None  # what the load took, once it is done
 
     def report(self, leads: bool) -> ColdLoad | None:
-        """What one of its requests tells of the load: what was fetched is told by the request that `leads`, so that the
-        ledger counts it once."""
+        """What one of its requests reports of the load. Only the request that `leads` reports what was fetched, so that
+        the ledger counts it once."""
         if leads or self.cold is None or not self.fetched_bytes:
             return self.cold
         others = self.cold.copy()

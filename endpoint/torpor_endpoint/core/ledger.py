@@ -22,8 +22,8 @@ LOAD, PREDICT, STREAM = WaitStep.LOAD.value, WaitStep.PREDICT.value, WaitStep.ST
 MINUTE_S = 60
 ERROR_FROM = 400
 MOMENTS_MAX, MOMENTS_AT_ONCE, MOMENT_DIGITS = 48, 8, 4
-"""Of how many warm requests for a model in a minute the moment is kept; of how many that are told of at once; and with
-how many digits each. A model that is called more often is hardly ever evicted, so that their order means less."""
+"""Of how many warm requests for a model in a minute the moment is kept; of how many that one report has; and with how
+many digits each. A model that is called more often is hardly ever evicted, so that their order means less."""
 UNKNOWN = "unknown"
 """The size of an instance whose life is not in the ledger."""
 

@@ -16,7 +16,7 @@ THROTTLED, _ = Problem.THROTTLED.json
 
 
 async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
-    """Answer in the protocols' own form: 401 to whom nobody knows, 429 to who calls too often, 403 to the others."""
+    """Answer in the protocols' own form: 401 for an unknown caller, 429 for one that calls too often, 403 else."""
     signed = any(name == b"authorization" for name, _ in scope["headers"])
     status = 429 if error.code == THROTTLED else error.status
     if status in (400, 403):

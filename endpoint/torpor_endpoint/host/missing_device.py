@@ -35,11 +35,13 @@ async def _looked_for(environment: Mapping[str, str]) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
+    end = asyncio.ensure_future(process.communicate())
     try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:  # nobody waits any more: a driver may hang
-            process.kill()
+        output, _ = await asyncio.shield(end)
+    except asyncio.CancelledError:
+        process.kill()  # a driver may hang
+        await end
+        raise
     if process.returncode == 0:
         return ""
     last = output.decode(errors="replace").strip().rpartition("\n")[2]

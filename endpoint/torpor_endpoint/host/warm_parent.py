@@ -81,7 +81,7 @@ class WarmParent:
         return child
 
     async def fork_untold(self, job: Job, descriptors: Sequence[int]) -> Child:
-        """Start a child that has all libraries, ends with the endpoint, and is told no socket of a zygote.
+        """Start a child that has all libraries, ends with the endpoint, and learns no socket of a zygote.
 
         Raises OSError, ValueError.
         """

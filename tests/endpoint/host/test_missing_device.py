@@ -1,11 +1,13 @@
 """A variant that asks for a device which the machine has not is refused before anything of it starts."""
 
 import asyncio
+import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import gone
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.host import missing_device as looking
 from torpor_endpoint.host.launch import Surroundings, launch_spec
@@ -36,3 +38,24 @@ def test_nobody_looks_where_none_must_be_there(
 ) -> None:
     monkeypatch.setattr(looking, "_looked_for", pytest.fail)
     assert refused(tmp_path, instance_type, device) is None
+
+
+def test_a_look_that_nobody_waits_for_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = tmp_path / "pid"
+    hangs = tmp_path / "hangs"
+    hangs.write_text(f"#!/bin/sh\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 600\n")
+    hangs.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(hangs))
+    variant = Variant("blue", "m", (Container("torpor"),), instance_type="ml.g5.xlarge")
+    spec = partial(launch_spec, around=Surroundings("http://here", "eu-west-1", tmp_path, "", False))
+
+    async def story() -> None:
+        looking = asyncio.create_task(missing_device(variant, spec))
+        while not started.exists():
+            await asyncio.sleep(0.01)
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        assert looking.cancelled()
+
+    asyncio.run(story())
+    assert gone(int(started.read_text()))

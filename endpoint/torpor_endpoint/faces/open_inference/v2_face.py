@@ -52,7 +52,7 @@ Control = Callable[[V2Call, Scope, bytes], Awaitable[Response]]
 
 
 class OpenInferenceFace:
-    """An ASGI application. Without a row of `control` that action is not here, but at the router's control."""
+    """An ASGI application. `control` has a row for each action that no instance answers."""
 
     def __init__(self, runtime: RuntimeApp, models: FaceModels, control: Mapping[V2Action, Control]) -> None:
         self._runtime = runtime
@@ -65,6 +65,7 @@ class OpenInferenceFace:
         except Disconnected:
             return
         except UnknownPath as unknown:
+            await drained(scope, receive)
             await sent(refused(str(unknown), 405 if unknown.allowed else 404), send)
         except NoSuchEndpoint as unknown:
             await sent(refused(str(unknown), 404), send)
@@ -107,18 +108,19 @@ class OpenInferenceFace:
             case V2Action.LOAD:
                 await self._load(call, scope, await taken(scope, receive, CONTROL_BODY_BYTES), send)
             case action:
-                control = self._control.get(action)
-                if control is None:
-                    raise UnknownPath(f"this is a router, which answers inferences alone: ask the control for {action}")
                 body = await taken(scope, receive, CONTROL_BODY_BYTES)
-                await sent(await control(call, scope, body), send)
+                await sent(await self._control[action](call, scope, body), send)
 
     async def _infer(self, call: V2Call, scope: Scope, receive: Receive, send: Send) -> None:
         if is_compressed(scope):
             await drained(scope, receive)
             await sent(refused("the body is compressed, which this face does not read: send it plain", 415), send)
             return
-        found = await self._found(call, scope)
+        try:
+            found = await self._found(call, scope)
+        except (LookupError, AccessRefused):
+            await drained(scope, receive)
+            raise
         note = FaceNote(FACE_NAME)
         inner = invocation_scope(scope, found.live.name, _headers(call, scope, found), note)
         answer = await passed(self._runtime, inner, receive)

@@ -115,6 +115,10 @@ class V2Repository:
             number = answering.number_of(call.version)
             return [key for one, key in answering.artifacts.items() if number in (None, one)]
         naming_headers(live, call.model, target)
+        if kind_of(live).components:
+            raise AwsError(
+                "BadRequest", 400, f"no statistics of component {call.model} alone: CloudWatch has its metrics"
+            )
         if not kind_of(live).many:
             return list(dict.fromkeys(["", *sorted(known)]))
         if target not in known and not await self._targets.exists(live, target):

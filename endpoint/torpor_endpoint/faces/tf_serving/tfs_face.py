@@ -54,13 +54,16 @@ class TfServingFace:
         except Disconnected:
             return
         except Malformed as malformed:
+            await drained(scope, receive)
             await sent(refused(str(malformed), 400), send)
         except NoSuchEndpoint as unknown:
+            await drained(scope, receive)
             await sent(refused(str(unknown), 404), send)
         except NoSuchLabel as unknown:
             await drained(scope, receive)
             await sent(refused(f"Unrecognized servable version label: {unknown}", 400), send)
         except AccessRefused as denied:
+            await drained(scope, receive)
             await sent(refused(denied.message, 403), send)
         except AwsError as error:
             await sent(refused(error.message, error.status), send)

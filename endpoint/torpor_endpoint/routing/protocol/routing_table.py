@@ -35,7 +35,7 @@ class RoutedName(NamedTuple):
 class RoutedVariant(NamedTuple):
     """A variant in service. `wanted` is the number of instances that the control wants now. `instances` are those that
     take requests: by the incarnation of each, its containers' own launches. `versions` has what answers the names with
-    versions, and is None for a variant without. Routers are told the incarnation and the
+    versions, and is None for a variant without. Routers get the incarnation and the
     address of these, and no more: a log is where only the control can read it."""
 
     variant: Variant

@@ -115,7 +115,7 @@ class ForecastBesideFact:
     strain: MachineStrain
     usd_by_live_times: float | None = None
     """The bill that the forecast's arithmetic makes of what was live: its seconds of instances and its milliseconds of
-    predictions. So a machine that is slow is told apart from a rule that is wrong."""
+    predictions. So a slow machine does not look like a wrong rule."""
     by_duration: bool = False  # whether predictions are billed, as those of serverless inference
     scales: bool = False  # whether slower requests get more instances
 

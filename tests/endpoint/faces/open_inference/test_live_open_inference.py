@@ -49,6 +49,13 @@ def count_of(live: LiveEndpoint, model: str) -> int:
 class TestOpenInference:
     """On one endpoint of many models."""
 
+    @pytest.mark.parametrize(
+        ("path", "endpoint"),
+        [("/models/good/infer", "none"), ("/models/none/versions/9/infer", "Faced"), ("/no/path", "Faced")],
+    )
+    def test_who_sends_a_large_body_reads_the_refusal(self, live: LiveEndpoint, path: str, endpoint: str) -> None:
+        assert answered(live, path, bytes(8 << 20), x_torpor_endpoint=endpoint)[0] == 404
+
     def test_metadata_are_those_of_the_model(self, live: LiveEndpoint) -> None:
         tensors = {
             "inputs": [{"name": "input", "datatype": "FP32", "shape": [-1, 4]}],

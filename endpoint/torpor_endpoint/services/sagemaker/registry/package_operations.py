@@ -62,7 +62,9 @@ def describe_model_package_group(control: Control, call: Call) -> dict[str, Any]
 
 
 def list_model_package_groups(control: Control, call: Call) -> dict[str, Any]:
-    groups, token = page(control.store.packages.groups(), {**ASCENDING, **call.params})
+    shared_alone = call.params.get("CrossAccountFilterOption") == "CrossAccount"  # no other account shares any
+    found = () if shared_alone else control.store.packages.groups()
+    groups, token = page(found, {**ASCENDING, **call.params})
     return {"ModelPackageGroupSummaryList": list(map(_group_summary, groups)), "NextToken": token}
 
 

@@ -11,6 +11,7 @@ from torpor_endpoint.services.sagemaker.registry.package_operations import found
 from torpor_endpoint.services.sagemaker.rules import Wire
 
 INSTEAD_OF = ("Image", "ModelDataUrl", "ModelDataSource", "Mode", "MultiModelConfig")
+REFUSED = "AdditionalS3DataSource"
 TAKEN = ("Image", "ModelDataUrl", "ModelDataSource", "ContainerHostname")
 
 
@@ -40,6 +41,10 @@ def _resolved(control: Control, call: Call, given: Wire) -> Wire:
     containers = _containers(package, given.get("InferenceSpecificationName"))
     if len(containers) != 1:
         raise errors.INVALID(f"Model package {package.arn} has {len(containers)} containers: Torpor takes one.")
+    if REFUSED in containers[0]:
+        raise errors.INVALID(
+            f"{REFUSED} of model package {package.arn} is not supported by Torpor: pack it with the model."
+        )
     taken = {member: containers[0][member] for member in TAKEN if member in containers[0]}
     environment = {**containers[0].get("Environment", {}), **given.get("Environment", {})}
     own = {

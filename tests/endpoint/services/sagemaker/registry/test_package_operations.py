@@ -123,3 +123,17 @@ def test_a_package_that_is_neither_one_nor_the_other_is_refused(
     plane: InMemoryControlPlane, members: dict[str, Any], text: str
 ) -> None:
     assert text in refused(plane, "CreateModelPackage", **members)
+
+
+def test_no_other_account_shares_a_group(plane: InMemoryControlPlane) -> None:
+    for option, names in (("SameAccount", ["Iris"]), ("CrossAccount", [])):
+        listed = plane("ListModelPackageGroups", CrossAccountFilterOption=option)["ModelPackageGroupSummaryList"]
+        assert [one["ModelPackageGroupName"] for one in listed] == names
+
+
+def test_a_package_with_a_source_that_would_be_left_out_makes_no_model(plane: InMemoryControlPlane) -> None:
+    source = {"S3DataType": "S3Object", "S3Uri": "s3://bucket/more.tar.gz"}
+    further = specification({**ONE, "AdditionalS3DataSource": source})
+    arn = registered(plane, InferenceSpecification=further, ModelApprovalStatus="Approved")
+    told = refused(plane, "CreateModel", ModelName="iris", PrimaryContainer={"ModelPackageName": arn})
+    assert "AdditionalS3DataSource of model package" in told
