@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Slot
@@ -36,6 +36,8 @@ NAME_TRIES = 40
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+Key = TypeVar("Key")
+One = TypeVar("One")
 
 
 class KubernetesHost:
@@ -51,7 +53,8 @@ class KubernetesHost:
         self._keep = keep
         self._owner: Object | None = None
         self._slots: dict[Slot, PodSlot] = {}
-        self._ends: list[SlotEnd] = []
+        self._ends: dict[Slot, list[SlotEnd]] = {}
+        self._followed: dict[str, list[PodSlot]] = {}  # these and those, by the label of the slot
         self._launching: dict[Slot, asyncio.Lock] = {}
         selector = f"{DEPLOYMENT}={self._digest}"
         self._deployments = ObjectWatch(client, "deployments", selector, self._look)
@@ -67,8 +70,8 @@ class KubernetesHost:
                 await delete_deployment(self._client, name, found["metadata"]["uid"])  # or its launch was cut short
             elif not ends:
                 made = LaunchedDeployment.of(found, slot, self._digest)
-                self._slots[slot] = PodSlot(self._client, made, self._secret, None, adopted=True)
-        self._look()
+                self._slots[slot] = self._follow(made, None, adopted=True)
+        self._look(None)
         self._watches = [asyncio.create_task(one.run()) for one in (self._deployments, self._pods)]
 
     async def launch(self, spec: LaunchSpec) -> Launched:
@@ -84,13 +87,11 @@ class KubernetesHost:
             launch = Generation(spec.slot, self._digest, token_hex(4), spec.configuration)
             with ExitStack() as unfinished:  # whatever ends the launch, nothing of it may stay
                 begun = LaunchedDeployment(launch, "", 0, 0.0)
-                unfinished.callback(
-                    self._begin_end, PodSlot(self._client, begun, self._secret, spec, adopted=False), 0.0
-                )
+                unfinished.callback(lambda: self._begin_end(self._follow(begun, spec, adopted=False), 0.0))
                 made = await self._declared(launch, spec)
                 unfinished.pop_all()
-            present = self._slots[spec.slot] = PodSlot(self._client, made, self._secret, spec, adopted=False)
-            self._look()
+            present = self._slots[spec.slot] = self._follow(made, spec, adopted=False)
+            self._look((present.label,))
             return present.present
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
@@ -105,7 +106,6 @@ class KubernetesHost:
             for end in ends:
                 end.hasten()
             raise
-        self._ends = [end for end in self._ends if not end.task.done()]
         if not all(end.deleted.is_set() for end in ends):
             raise HostError(f"the cluster has not deleted the Deployment of {slot} yet")
 
@@ -129,31 +129,50 @@ class KubernetesHost:
         """Stop everything, or let go of what runs. It takes CLOSE_WITHIN_S at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_WITHIN_S):
-                for end in self._ends if self._keep else ():
+                for end in self._all_ends() if self._keep else ():
                     await end.deleted.wait()  # nobody may adopt it
-                slots = () if self._keep else {*self._slots, *(end.ended.slot for end in self._ends)}
+                slots = () if self._keep else {*self._slots, *self._ends}
                 ends = (self.terminate(slot, LAST_GRACE_S) for slot in slots)
                 await asyncio.gather(*ends, return_exceptions=True)
-        tasks = [*self._watches, *(end.task for end in self._ends)]
+        tasks = [*self._watches, *(end.task for end in self._all_ends())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *(one.close() for one in self._slots.values()), return_exceptions=True)
         self._slots.clear()
         await self._client.close()
 
-    def _look(self) -> None:
-        """Have every slot take in what the cluster shows now."""
-        pods = list(self._pods.objects.values())
-        for one in (*self._slots.values(), *(end.ended for end in self._ends)):
-            if reason := one.look(self._deployments.objects, pods):
-                log.log(logging.INFO if reason in ORDINARY else logging.WARNING, "%s waits: %s", one.slot, reason)
+    # -- what the cluster shows -------------------------------------------------------------------------------------
+    def _follow(self, made: LaunchedDeployment, spec: LaunchSpec | None, adopted: bool) -> PodSlot:
+        """A launch that takes in what the cluster shows of it, until its end has come to its own end."""
+        one = PodSlot(self._client, made, self._secret, spec, adopted)
+        self._followed.setdefault(one.label, []).append(one)
+        return one
+
+    def _look(self, labels: Collection[str] | None) -> None:
+        """Have the slots of these labels take in what the cluster shows now; None: every slot."""
+        for label in list(self._followed) if labels is None else labels:
+            pods = self._pods.of_slot(label)
+            for one in self._followed.get(label, ()):
+                if reason := one.look(self._deployments.objects, pods):
+                    log.log(logging.INFO if reason in ORDINARY else logging.WARNING, "%s waits: %s", one.slot, reason)
 
     # -- the ends ---------------------------------------------------------------------------------------------------
     def _begin_end(self, ended: PodSlot, grace_s: float) -> None:
-        self._ends.append(SlotEnd(self._client, ended, lambda: self._pods.objects.values(), grace_s))
+        end = SlotEnd(self._client, ended, lambda: self._pods.of_slot(ended.label), grace_s)
+        self._ends.setdefault(ended.slot, []).append(end)
+        end.task.add_done_callback(lambda _: self._forget(end))
+
+    def _forget(self, end: SlotEnd) -> None:
+        """Nothing of it is left in the cluster."""
+        slot, label = end.ended.slot, end.ended.label
+        _take_out(self._ends, slot, end)
+        _take_out(self._followed, label, end.ended)
+
+    def _all_ends(self) -> Sequence[SlotEnd]:
+        return [end for ends in self._ends.values() for end in ends]
 
     def _ends_of(self, slot: Slot) -> Sequence[SlotEnd]:
-        return [end for end in self._ends if end.ended.slot == slot]
+        return list(self._ends.get(slot, ()))
 
     async def _name_free(self, slot: Slot) -> None:
         """Wait until the Deployments of earlier launches are deleted. Their pods may still end. Raises HostError."""
@@ -190,3 +209,10 @@ class KubernetesHost:
                     await delete_deployment(self._client, wanted.name, made.uid)
             await asyncio.sleep(NAME_PAUSE_S)
         raise HostError(f"the cluster does not delete the Deployment {wanted.name}: see what holds it there")
+
+
+def _take_out(lists: dict[Key, list[One]], key: Key, one: One) -> None:
+    """Take one out of the list of a key, and the key with its last one."""
+    lists[key].remove(one)
+    if not lists[key]:
+        del lists[key]

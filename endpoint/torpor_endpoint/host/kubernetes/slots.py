@@ -12,7 +12,7 @@ from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import PORT, Generation
-from torpor_endpoint.host.kubernetes.object_names import CONFIGURATION, GENERATION, SLOT
+from torpor_endpoint.host.kubernetes.object_names import CONFIGURATION, GENERATION, slot_digest
 from torpor_endpoint.host.kubernetes.pod_output import PodOutput
 from torpor_endpoint.host.kubernetes.pods import NO_POD, SeenPod, newest, why_no_pod
 from torpor_endpoint.host.launch_names import log_name
@@ -43,13 +43,18 @@ class LaunchedDeployment:
 
 
 class PodSlot:
-    """A slot with a Deployment. `secret` is the Torpor's; `adopted` says that an earlier process launched it."""
+    """A slot with a Deployment. `secret` is the Torpor's; `adopted` says that an earlier process launched it.
+
+    `label` is what all objects of this slot have, of whatever launch.
+    """
 
     def __init__(
         self, client: KubernetesClient, made: LaunchedDeployment, secret: bytes, spec: LaunchSpec | None, adopted: bool
     ) -> None:
         self.made = made
         self.spec = spec
+        self.label = slot_digest(made.launch.slot)
+        self._name = made.launch.name
         self._client = client
         self._secret = secret_of(secret, made.launch.generation)
         self._adopted = adopted
@@ -63,8 +68,9 @@ class PodSlot:
         return self.made.launch.slot
 
     def look(self, deployments: Mapping[str, Object], pods: Iterable[Object]) -> str:
-        """Take in what the cluster shows now. Returns the new reason for which it is pending, if there is one."""
-        before, found = self._seen, deployments.get(self.made.launch.name)
+        """Take in what the cluster shows now: the Deployments by name, and the pods of this slot. Returns the new
+        reason for which it is pending, if there is one."""
+        before, found = self._seen, deployments.get(self._name)
         present = found is not None and found["metadata"]["uid"] == self.made.uid
         self._known = self._known or present
         self._seen = self._now(found if present else None, pods)
@@ -80,10 +86,9 @@ class PodSlot:
         return replace(seen, reason=why_no_pod(found)) if seen is NO_POD else seen
 
     def pods(self, pods: Iterable[Object]) -> list[Object]:
-        """Those of this launch."""
-        own = self.made.launch.metadata["labels"]
-        names = (SLOT, GENERATION)
-        return [pod for pod in pods if all(pod["metadata"].get("labels", {}).get(n) == own[n] for n in names)]
+        """Those of this launch, of the pods of its slot."""
+        own = self.made.launch.generation
+        return [pod for pod in pods if pod["metadata"]["labels"].get(GENERATION) == own]
 
     @property
     def present(self) -> Launched:

@@ -7,13 +7,14 @@ cluster no longer knows that place, could not be reached, or told what cannot be
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import aclosing
 from math import inf
 from typing import Any
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.object_names import SLOT
 
 WATCH_S = 50
 QUIET_S = 70.0
@@ -29,10 +30,17 @@ Object = dict[str, Any]
 
 
 class ObjectWatch:
-    """The present objects of one resource, by name. `changed` is called after each change."""
+    """The present objects of one resource, by name, and by the label of their slot.
 
-    def __init__(self, client: KubernetesClient, resource: str, selector: str, changed: Callable[[], None]) -> None:
+    `changed` is called after each change with the labels of the slots that it is about; with None after a list, which
+    may be about any.
+    """
+
+    def __init__(
+        self, client: KubernetesClient, resource: str, selector: str, changed: Callable[[Collection[str] | None], None]
+    ) -> None:
         self.objects: dict[str, Object] = {}
+        self._by_slot: dict[str, dict[str, Object]] = {}
         self._client = client
         self._resource = resource
         self._selector = selector
@@ -42,9 +50,15 @@ class ObjectWatch:
     async def begin(self) -> None:
         """List what there is. Raises HostError."""
         found = await self._client.call("list", self._resource, query={"labelSelector": self._selector})
-        self.objects = {one["metadata"]["name"]: one for one in found["items"]}
+        self.objects, self._by_slot = {}, {}
+        for one in found["items"]:
+            self._put(one)
         self._version = found["metadata"]["resourceVersion"]
-        self._changed()
+        self._changed(None)
+
+    def of_slot(self, label: str) -> Collection[Object]:
+        """The present objects of one slot. An event costs the same however many slots there are."""
+        return self._by_slot.get(label, {}).values()
 
     async def run(self) -> None:
         """Follow for ever, after `begin`."""
@@ -92,9 +106,27 @@ class ObjectWatch:
             raise HostError(f"the cluster ended the watch: {about.get('message')} ({about.get('code')})")
         self._version = about["metadata"]["resourceVersion"]
         if kind != "BOOKMARK":
-            name = about["metadata"]["name"]
-            if kind == "DELETED":
-                self.objects.pop(name, None)
-            else:
-                self.objects[name] = about
-            self._changed()
+            slots = {self._drop(about["metadata"]["name"]), _slot_label(about)}
+            if kind != "DELETED":
+                self._put(about)
+            self._changed(slots)
+
+    def _put(self, found: Object) -> None:
+        name = found["metadata"]["name"]
+        self.objects[name] = self._by_slot.setdefault(_slot_label(found), {})[name] = found
+
+    def _drop(self, name: str) -> str:
+        """Forget one, if it is known. Returns the label of the slot that it had."""
+        if (known := self.objects.pop(name, None)) is None:
+            return ""
+        label = _slot_label(known)
+        of_slot = self._by_slot[label]
+        del of_slot[name]
+        if not of_slot:
+            del self._by_slot[label]
+        return label
+
+
+def _slot_label(found: Object) -> str:
+    """Empty for an object whose label somebody took away."""
+    return str((found["metadata"].get("labels") or {}).get(SLOT, ""))

@@ -1,4 +1,4 @@
-"""A real control plane for tests: etcd, and Kubernetes' API server, scheduler and controllers, without any machine.
+"""A real control plane for tests, from Kubernetes 1.24 on: etcd, API server, scheduler, controllers.
 
 TORPOR_KUBERNETES_BINARIES names the folder of their programs. The user TORPOR is the service account of the Helm
 chart's endpoint, and has the rights that the chart gives it.
@@ -23,6 +23,8 @@ ADMIN, TORPOR = "the-admins-token", "the-endpoints-token"
 NAMESPACE = "models"
 NODE = "machine"
 STARTED_WITHIN_S = 60.0
+EVERYBODYS = "system:discovery"
+"""Who may ask for the version: the API server makes its own roles a moment after it answers."""
 CONTROLLERS = "deployment,replicaset,garbagecollector,namespace,serviceaccount"
 PATHS = {
     "ConfigMap": "api/v1/namespaces/models/configmaps",
@@ -79,7 +81,7 @@ class ControlPlane:
             ("kube-scheduler", ()),
             ("kube-controller-manager", (f"--controllers={CONTROLLERS}", "--use-service-account-credentials=false")),
         ):
-            self._run(name, "--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0", "--port=0", *further)
+            self._run(name, "--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0", *further)
         await admin.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         await _add_machine(admin)
         await admin.close()
@@ -96,9 +98,9 @@ class ControlPlane:
         return [process.pid for process in self._processes]
 
     def stop(self) -> None:
+        """One after the other: an API server without its etcd takes a minute to end."""
         for process in reversed(self._processes):
             process.terminate()
-        for process in self._processes:
             try:
                 process.wait(60.0)
             except subprocess.TimeoutExpired:
@@ -153,6 +155,7 @@ async def _reached(client: KubernetesClient) -> None:
         while True:
             with suppress(HostError):
                 await client.ask("GET", "/api/v1/namespaces/default")
+                await client.ask("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{EVERYBODYS}")
                 return
             await asyncio.sleep(0.2)
 

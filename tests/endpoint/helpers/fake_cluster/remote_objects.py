@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -54,7 +54,7 @@ class RemoteObjects:
     def remove(self, resource: str, name: str) -> None:
         self._said.put_nowait((name, None))
 
-    def _changed(self) -> None:
+    def _changed(self, slots: Collection[str] | None) -> None:
         if all(watch.objects is not None for watch in self._watches.values()):
             self._look(self)
 

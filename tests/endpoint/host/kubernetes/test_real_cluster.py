@@ -144,7 +144,7 @@ def test_a_container_that_is_killed_is_another_incarnation(
         await host.launch(spec(tmp_path))
         assert (await host.placed(SLOT)).incarnation != before.incarnation
         await host.close()
-        assert ground.containers() == []
+        await reached(lambda: not ground.containers(), 60.0, 0.05)
 
     runner.run(asyncio.wait_for(story(), 120.0))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import pytest
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.object_names import SLOT
 from torpor_endpoint.host.kubernetes.watching import ObjectWatch
 
 Lines = list[bytes]
@@ -18,8 +19,12 @@ END = "the watch ends after its time"
 WATCHED_S = 50.0
 
 
-def pod(name: str, version: int) -> dict[str, Any]:
-    return {"metadata": {"name": name, "resourceVersion": str(version)}}
+Changed = Callable[[Collection[str] | None], None]
+
+
+def pod(name: str, version: int, slot: str = "") -> dict[str, Any]:
+    labels = {"labels": {SLOT: slot}} if slot else {}
+    return {"metadata": {"name": name, "resourceVersion": str(version), **labels}}
 
 
 def event(kind: str, about: Mapping[str, Any]) -> bytes:
@@ -66,8 +71,12 @@ class FakeCluster:
         return [round(now_s - was_s, 3) for (_, was_s), (_, now_s) in after]
 
 
-def told(cluster: FakeCluster, within_s: float, changed: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def told(cluster: FakeCluster, within_s: float, changed: Changed = lambda slots: None) -> dict[str, Any]:
     """Follow for so long, and return the objects of then."""
+    return followed(cluster, within_s, changed).objects
+
+
+def followed(cluster: FakeCluster, within_s: float, changed: Changed) -> ObjectWatch:
     watch = ObjectWatch(cast(KubernetesClient, cluster), "pods", "x=y", changed)
 
     async def story() -> None:
@@ -79,7 +88,7 @@ def told(cluster: FakeCluster, within_s: float, changed: Callable[[], None] = la
         await asyncio.wait({following})
 
     run(story())
-    return watch.objects
+    return watch
 
 
 def test_changes_and_bookmarks_are_taken_and_the_next_watch_goes_on_from_there() -> None:
@@ -115,10 +124,24 @@ def test_a_watch_that_held_begins_the_pauses_anew() -> None:
 def test_a_change_that_cannot_be_taken_in_does_not_end_the_watch() -> None:
     faults = [KeyError("status")]
 
-    def changed() -> None:
+    def changed(slots: Collection[str] | None) -> None:
         if len(cluster.calls) == 2:
             with suppress(IndexError):
                 raise faults.pop()
 
     cluster = FakeCluster([event("ADDED", pod("a", 6)), END], [event("ADDED", pod("b", 7)), END])
     assert set(told(cluster, 30.0, changed)) == {"pod-0", "b"}
+
+
+def test_an_event_names_the_slots_that_it_is_about_and_a_list_names_none() -> None:
+    events = [
+        event("ADDED", pod("a", 6, "first")),
+        event("ADDED", pod("b", 7, "second")),
+        event("MODIFIED", pod("a", 8, "second")),  # somebody gave it another label
+        event("MODIFIED", pod("b", 9)),  # and took this one's away
+        event("DELETED", pod("a", 10, "second")),
+    ]
+    told_of: list[object] = []
+    watch = followed(FakeCluster([*events, END], pods=0), 30.0, lambda slots: told_of.append(slots and set(slots)))
+    assert told_of == [None, {"", "first"}, {"", "second"}, {"first", "second"}, {"second", ""}, {"second"}]
+    assert [len(watch.of_slot(label)) for label in ("first", "second", "")] == [0, 0, 1]
