@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -13,6 +13,7 @@ from prometheus_client.core import (
 from prometheus_client.core import (
     Metric as Family,
 )
+from prometheus_client.registry import Collector
 
 from torpor_account.metrics.metrics import METRICS, Metric, Shown
 from torpor_account.metrics.registry import MetricRegistry
@@ -32,31 +33,61 @@ FRESH_S = 300
 """A gauge is not shown if its newest sample is older than this: the instance is gone."""
 
 
-def exposition(registry: MetricRegistry, endpoints: Container[str]) -> bytes:
-    """The page of these endpoints, of type CONTENT_TYPE. Call it in the thread that writes the samples, after a
-    refresh of the gauges."""
-    page = CollectorRegistry()
-    page.register(PrometheusCollector(registry, endpoints))
-    return generate_latest(page)
+PORTION = 32
+"""So many series are written at once: a few milliseconds, if they are histograms."""
+
+HEAD_LINES = 2
+"""A family's text begins with its meaning and its type."""
+
+Mark = tuple[float, ...] | float | None
+"""What the samples of a series follow from."""
 
 
-class PrometheusCollector:
-    """A custom collector of prometheus_client over a `MetricRegistry`. It leaves out deleted endpoints; CloudWatch has
-    them."""
+class MetricPage:
+    """The page of a registry, in portions. It keeps the text of each series until the series changes."""
 
-    def __init__(self, registry: MetricRegistry, endpoints: Container[str]) -> None:
+    def __init__(self, registry: MetricRegistry) -> None:
         self._registry = registry
-        self._endpoints = endpoints
+        self._kept: dict[Series, tuple[Mark, bytes]] = {}
 
-    def describe(self) -> list[Family]:
-        """Nothing beforehand: the families depend on the endpoints."""
-        return []
+    def portions(self, endpoints: Container[str]) -> Iterator[bytes]:
+        """The page of these endpoints, of type CONTENT_TYPE, in pieces of PORTION series at most.
 
-    def collect(self) -> Iterator[Family]:
+        Take each piece in the thread that writes the samples; it may do other things between two pieces. Refresh the
+        gauges before the first one. Deleted endpoints are left out; CloudWatch has them.
+        """
+        kept: dict[Series, tuple[Mark, bytes]] = {}
         for metric in METRICS:
-            series = series_of(metric, self._registry, self._endpoints)
+            series = series_of(metric, self._registry, endpoints)
             if series:
-                yield FAMILIES[metric.shown](metric, series, self._registry.clock())
+                yield self._text(metric, [])
+            for first in range(0, len(series), PORTION):
+                piece = {one: self._samples(metric, one) for one in series[first : first + PORTION]}
+                yield b"".join([samples for _, samples in piece.values()])
+                kept |= piece
+        self._kept = kept
+
+    def _samples(self, metric: Metric, series: Series) -> tuple[Mark, bytes]:
+        """The mark of the series, and its lines."""
+        mark = level(metric, series, self._registry.clock()) if metric.shown in GAUGES else series.mark
+        known = self._kept.get(series)
+        if known is not None and known[0] == mark:
+            return known
+        return mark, self._text(metric, [series]).split(b"\n", HEAD_LINES)[HEAD_LINES]
+
+    def _text(self, metric: Metric, series: list[Series]) -> bytes:
+        """The family of a metric, with the samples of these series."""
+        return generate_latest(_Families([FAMILIES[metric.shown](metric, series, self._registry.clock())]))
+
+
+class _Families(Collector):
+    """What prometheus_client writes as a page."""
+
+    def __init__(self, families: list[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Family]:
+        return self._families
 
 
 def series_of(metric: Metric, registry: MetricRegistry, endpoints: Container[str]) -> list[Series]:
@@ -108,6 +139,7 @@ def level(metric: Metric, series: Series, now_s: float) -> float | None:
 
 KINDS = {shown: shown.partition(",")[0] for shown in Shown}
 """Prometheus's name of the type, such as `gauge` for both kinds of gauge."""
+GAUGES = frozenset((Shown.GAUGE_SUM, Shown.GAUGE_MEAN))
 SUFFIXES = {Shown.COUNTER: "_total"}
 """The suffix that prometheus_client adds to the name on the page."""
 

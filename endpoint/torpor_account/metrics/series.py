@@ -172,8 +172,17 @@ class Series:
 
     def latest(self) -> tuple[int, Tally | PackedTally] | None:
         """The newest minute that has samples."""
+        opened_s, tally = self._now
+        if tally.count:
+            return opened_s, tally
         buckets = self.buckets(self._now[0] - MINUTES_KEPT_S, float("inf"))
         return buckets[-1] if buckets else None
+
+    @property
+    def mark(self) -> tuple[float, float, float]:
+        """It is another one after each sample. For the writing thread."""
+        tally = self._now[1]
+        return self._ended.count, tally.count, tally.sum
 
     def total(self) -> Tally:
         """All samples since the start, which only grow. For the writing thread: a minute may end for the others."""

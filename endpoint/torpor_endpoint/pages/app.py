@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
 
 if TYPE_CHECKING:
+    from torpor_account.metrics.prometheus import MetricPage
     from torpor_endpoint.faults.injector import FaultInjector
     from torpor_endpoint.pages.async_requests import AsyncPages
     from torpor_endpoint.pages.clock import ClockPage
@@ -105,10 +106,21 @@ class OwnPages:
 
     async def metrics(self, request: Request) -> Response:
         """The metrics of all endpoints, in the text format of Prometheus."""
-        from torpor_account.metrics.prometheus import exposition
+        from torpor_account.metrics.prometheus import CONTENT_TYPE
 
         await self.refresh()
-        return Response(exposition(self.registry, self.roster), media_type="text/plain; version=0.0.4; charset=utf-8")
+        portions = []
+        for portion in self.metric_page.portions(self.roster):
+            portions.append(portion)
+            await asyncio.sleep(0)  # requests come first
+        return Response(b"".join(portions), media_type=CONTENT_TYPE)
+
+    @cached_property
+    def metric_page(self) -> "MetricPage":
+        """It keeps the text of what has not changed since the page before."""
+        from torpor_account.metrics.prometheus import MetricPage
+
+        return MetricPage(self.registry)
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint in service, with its variants, instances and resident models."""

@@ -2,8 +2,9 @@
 
 import re
 
+from tests.helpers.metric_pages import written
 from torpor_account.metrics.metrics import METRICS
-from torpor_account.metrics.prometheus import KINDS, exposed, exposition
+from torpor_account.metrics.prometheus import KINDS, exposed
 from torpor_account.metrics.registry import MetricRegistry
 
 NOON_S = 1_772_366_400
@@ -13,6 +14,6 @@ def test_each_metric_is_exposed_by_its_documented_name_and_type() -> None:
     registry = MetricRegistry(lambda: NOON_S)
     for metric in METRICS:
         registry.series(metric, dict.fromkeys(metric.dimensions, "houses")).add(1, NOON_S)
-    page = exposition(registry, {"houses"}).decode()
+    page = written(registry, {"houses"})
     found = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
     assert {exposed(metric): KINDS[metric.shown] for metric in METRICS} == found

@@ -1,10 +1,13 @@
 import asyncio
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
+import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers.ledger_with_pages import answer
+from tests.helpers.metric_pages import written
 from torpor_account.cloudwatch.list_metrics import list_metrics
 from torpor_account.cloudwatch.put_metric_data import put_metric_data
 from torpor_account.metrics.metrics import (
@@ -17,7 +20,7 @@ from torpor_account.metrics.metrics import (
     SAGEMAKER,
     TORPOR,
 )
-from torpor_account.metrics.prometheus import exposition
+from torpor_account.metrics.prometheus import FRESH_S, PORTION, MetricPage
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.pages.app import OwnPages
@@ -31,7 +34,7 @@ def page(registry: MetricRegistry) -> dict[tuple[str, str], float]:
     """Samples by name and, for a histogram, edge."""
     return {
         (sample.name, sample.labels.get("le", "")): sample.value
-        for family in text_string_to_metric_families(exposition(registry, {"houses"}).decode())
+        for family in text_string_to_metric_families(written(registry, {"houses"}))
         for sample in family.samples
         if sample.labels.items() >= LABELS.items()
     }
@@ -108,8 +111,36 @@ def test_every_metric_of_the_table_is_shown_and_custom_ones_are_not() -> None:
     for metric in METRICS:
         registry.series(metric, dict.fromkeys(metric.dimensions, "houses")).add(1, NOON_S)
     put_metric_data(registry, {"Namespace": "shop", "MetricData": [{"MetricName": "Orders", "Value": 1.0}]})
-    shown = exposition(registry, {"houses"}).decode()
+    shown = written(registry, {"houses"})
     for metric in METRICS:
         assert f"\n{metric.prometheus}" in shown, metric
     assert "rders" not in shown
     assert {metric.namespace for metric in METRICS} == {SAGEMAKER, "/aws/sagemaker/Endpoints", TORPOR}
+
+
+def test_the_page_comes_in_portions_and_only_what_changed_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [NOON_S]
+    registry = MetricRegistry(lambda: now[0])
+    names = [f"endpoint-{number:03}" for number in range(2 * PORTION + 1)]
+    for name in names:
+        registry.series(MODEL_LATENCY, {**VARIANT, "EndpointName": name}).add(300.0, NOON_S)
+        registry.series(LOADED_MODEL_COUNT, {**VARIANT, "EndpointName": name}).put("i-1", 2.0, NOON_S)
+    texts: list[int] = []
+
+    def counted(families: Any) -> bytes:
+        texts.append(sum(bool(family.samples) for family in families.collect()))
+        return generate_latest(families)
+
+    monkeypatch.setattr("torpor_account.metrics.prometheus.generate_latest", counted)
+    held = MetricPage(registry)
+    first = list(held.portions(names))
+    assert [portion.count(b"_sum{") for portion in first if b"latency" in portion] == [0, PORTION, PORTION, 1]
+    assert sum(texts) == 2 * len(names)
+    texts.clear()
+    registry.series(MODEL_LATENCY, {**VARIANT, "EndpointName": names[7]}).add(300.0, NOON_S)
+    registry.series(LOADED_MODEL_COUNT, {**VARIANT, "EndpointName": names[9]}).put("i-1", 3.0, NOON_S)
+    assert b"".join(held.portions(names)).decode() == written(registry, names) != b"".join(first).decode()
+    assert sum(texts) == 2 + 2 * len(names)  # the other page wrote all
+    texts.clear()
+    now[0] += FRESH_S
+    assert b"".join(held.portions(names)).count(b"loaded_models{") == sum(texts) == 0

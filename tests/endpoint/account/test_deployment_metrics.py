@@ -6,8 +6,8 @@ from typing import Any
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, one
 from tests.endpoint.helpers.model_artifacts import booster, packed, put
 from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryControlPlane, production
+from tests.helpers.metric_pages import written
 from torpor_account.metrics.metrics import METRICS
-from torpor_account.metrics.prometheus import exposition
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.dashboard.figures import by_variant
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters
@@ -45,7 +45,7 @@ def test_an_endpoint_that_was_never_updated_has_no_series_of_a_configuration() -
 
 def test_prometheus_and_the_dashboard_count_each_request_once() -> None:
     registry = metered("", "new")
-    page = exposition(registry, {"ep"}).decode()
+    page = written(registry, {"ep"})
     assert 'torpor_invocations_total{endpoint_name="ep",variant_name="v"} 4.0' in page
     assert sum(line.startswith("torpor_invocations_total{") for line in page.splitlines()) == 1
     (shown,) = by_variant(registry.find("AWS/SageMaker", "Invocations")).values()

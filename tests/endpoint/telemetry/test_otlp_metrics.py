@@ -6,9 +6,9 @@ from opentelemetry.sdk.metrics.export import Histogram
 from opentelemetry.sdk.resources import Resource
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.helpers.metric_pages import written
 from torpor_account.metrics import metrics
 from torpor_account.metrics.metrics import METRICS, Shown
-from torpor_account.metrics.prometheus import exposition
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.telemetry.durations import RequestDurations
 from torpor_endpoint.telemetry.otlp_metrics import UNITS, OtlpMetrics, otlp_name
@@ -39,7 +39,7 @@ def test_the_numbers_are_those_of_the_page_for_prometheus() -> None:
     held = registry()
     page = {
         (sample.name, sample.labels.get("le")): sample.value
-        for family in text_string_to_metric_families(exposition(held, {"shop"}).decode())
+        for family in text_string_to_metric_families(written(held, {"shop"}))
         for sample in family.samples
     }
     found: dict[tuple[str, str | None], float] = {}
