@@ -26,24 +26,18 @@ from torpor_container import wire
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
+    MODELS_LISTED,
     VariantState,
-    VariantTraffic,
-    decision_page,
     decisions_page,
-    endpoint_page,
     endpoints_page,
-    instance_page,
     read_decisions,
-    variant_page,
 )
 from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
-from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
-from torpor_endpoint.fleet.supervision.probe import state_of
-from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
+from torpor_endpoint.pages.shown_endpoint import decisions_of, shown_endpoint
 
 if TYPE_CHECKING:
     from torpor_account.metrics.prometheus import MetricPage
@@ -59,8 +53,7 @@ log = logging.getLogger(__name__)
 LOG_MAX_BYTES = 256 * 1024
 LOGS_MAX = 20
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
-NO_DECISIONS = sys.maxsize
-"""A number after every decision's: an instance that gets it sends its state without decisions."""
+COUNT_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -123,10 +116,13 @@ class OwnPages:
         return MetricPage(self.registry)
 
     async def endpoints(self, request: Request) -> Response:
-        """Every endpoint in service, with its variants, instances and resident models."""
+        """The endpoints in service, or one (`?endpoint=…`), with their variants, instances and resident models."""
+        shown = [self._named(request)] if "endpoint" in request.query_params else list(self.roster)
+        most_models = _count(request, "models", MODELS_LISTED)
         self.settle()
         traffic = RecentTraffic(self.registry)
-        return JSONResponse(endpoints_page(await asyncio.gather(*(_endpoint(live, traffic) for live in self.roster))))
+        found = await asyncio.gather(*(shown_endpoint(live, traffic, most_models) for live in shown))
+        return JSONResponse(endpoints_page(found))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
@@ -137,7 +133,9 @@ class OwnPages:
     async def story(self, request: Request) -> Response:
         """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
         live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
-        variants = read(list[VariantState], (await _endpoint(live, RecentTraffic(self.registry)))["variants"])
+        variants = read(
+            list[VariantState], (await shown_endpoint(live, RecentTraffic(self.registry), sys.maxsize))["variants"]
+        )
         resident = [found for one in variants for instance in one.instances for found in instance.models]
         decided = read_decisions(decisions_page(await self._decisions(live, model)))
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
@@ -252,7 +250,7 @@ class OwnPages:
 
     async def _decisions(self, live: FleetEndpoint, model: str) -> list[Json]:
         ready = (incarnation for pool in live.every_pool for incarnation in pool.ready)
-        return [*chain(*await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready)))]
+        return [*chain(*await asyncio.gather(*(decisions_of(incarnation, model) for incarnation in ready)))]
 
     def _named(self, request: Request) -> FleetEndpoint:
         name = request.query_params.get("endpoint", "")
@@ -291,7 +289,10 @@ PAGES = (
     OwnPage("", OwnPages.index, "this list; /_torpor/health is a page too"),
     OwnPage(PageName.METRICS, OwnPages.metrics, "the metrics, for Prometheus"),
     OwnPage(
-        PageName.ENDPOINTS, OwnPages.endpoints, "the endpoints with their variants, instances and models in memory"
+        PageName.ENDPOINTS,
+        OwnPages.endpoints,
+        "the endpoints with their variants, instances and models in memory: of each container those called last",
+        ("endpoint", "models"),
     ),
     OwnPage(
         PageName.DECISIONS, OwnPages.decisions, "the decisions about a model, with their reasons", ("endpoint", "model")
@@ -350,43 +351,12 @@ async def _database_away(request: Request, fault: Exception) -> Response:
     return PlainTextResponse(DATABASE_AWAY, 500)
 
 
-async def _endpoint(live: FleetEndpoint, traffic: RecentTraffic) -> Json:
-    pools = live.by_key.items()
-    variants = await asyncio.gather(*(_variant(name, pool, traffic.of(live.name, name)) for name, pool in pools))
-    return endpoint_page(live.name, live.trouble, variants)
-
-
-async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic) -> Json:
-    places = [pool.place_of(one.slot.number) for one in pool.ready]
-    instances = await asyncio.gather(*map(_instance, pool.ready, places))
-    return variant_page(
-        name,
-        weight=pool.variant.weight,
-        wanted=pool.size,
-        leaving=pool.leaving,
-        held=pool.traffic.held,
-        instances=instances,
-        shadow=pool.variant.shadow,
-        model_data_url=next((one.model_data_url or "" for one in pool.variant.containers if one.multi_model), ""),
-        traffic=traffic,
-    )
-
-
-async def _instance(incarnation: Incarnation, place: str) -> Json:
-    containers = list(incarnation.containers)
-    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
-    named = [(one.name, state) for one, state in zip(containers, states, strict=True)]
-    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, named, place)
-
-
-async def _decisions(incarnation: Incarnation, model: str) -> list[Json]:
-    containers = list(incarnation.containers)
-    states = await asyncio.gather(*(state_of(one, model=model) for one in containers))
-    return [
-        decision_page(decision, incarnation.id, container.name if len(containers) > 1 else "")
-        for container, state in zip(containers, states, strict=True)
-        for decision in (state["decisions"] if state else ())
-    ]
+def _count(request: Request, name: str, ordinary: int) -> int:
+    """A parameter that is a number from 0. Raises HTTPException 400."""
+    given = request.query_params.get(name)
+    if given is not None and not (given.isascii() and given.isdecimal() and len(given) <= COUNT_DIGITS):
+        raise HTTPException(400, f"{name}={given[:100]!r} is not a number from 0 to {'9' * COUNT_DIGITS}")
+    return ordinary if given is None else int(given)
 
 
 def _tails(folder: Path) -> str:

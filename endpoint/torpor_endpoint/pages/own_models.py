@@ -7,7 +7,7 @@ from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, Served
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.ledger.reader import LedgerReader
-from torpor_endpoint.pages.app import NO_DECISIONS
+from torpor_endpoint.pages.shown_endpoint import NO_DECISIONS
 
 DAY_S = 24 * 3600
 

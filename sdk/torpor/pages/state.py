@@ -43,9 +43,13 @@ def _listed(connection: EndpointConnection) -> Iterator[str]:
         more = {"NextToken": page["NextToken"]}
 
 
-def endpoints(connection: EndpointConnection) -> list[EndpointState]:
-    """Every endpoint in service. Raises EndpointUnreachable."""
-    return read_endpoints(connection.json_page(PageName.ENDPOINTS))
+ALL_MODELS = 999_999_999
+
+
+def endpoints(connection: EndpointConnection, most_models: int = ALL_MODELS) -> list[EndpointState]:
+    """Every endpoint in service, with so many models of each container, those that were called last. Raises
+    EndpointUnreachable."""
+    return read_endpoints(connection.json_page(PageName.ENDPOINTS, {"models": str(most_models)}))
 
 
 def decisions(connection: EndpointConnection, endpoint: str, model: str) -> list[DecisionRow]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -81,11 +82,21 @@ def test_the_index_names_every_page(tmp_path: Path) -> None:
     [
         ("cold-starts?since=abc", "'since': known are endpoint, model, since_s, limit, order"),
         ("costs?since_s=0&limit=1", "'limit': known are endpoint, since_s, until_s, models"),
-        ("endpoints?endpoint=a", "'endpoint': known are none"),
+        ("endpoints?limit=1", "'limit': known are endpoint, models"),
     ],
 )
 def test_a_parameter_that_a_page_does_not_know_is_refused(tmp_path: Path, target: str, known: str) -> None:
     assert asked(tmp_path, target) == (400, f"this page has no parameter {known}")
+
+
+@pytest.mark.parametrize("given", ["-1", "x", "", "1" * 10, "²"])
+def test_a_number_of_models_that_is_none_is_refused(tmp_path: Path, given: str) -> None:
+    status, told = asked(tmp_path, f"endpoints?models={quote(given)}")
+    assert (status, told) == (400, f"models={given!r} is not a number from 0 to 999999999")
+
+
+def test_one_endpoint_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    assert asked(tmp_path, "endpoints?endpoint=a") == (404, "no endpoint 'a' is in service; in service: none")
 
 
 def test_a_page_accepts_its_own_query_parameters(tmp_path: Path) -> None:

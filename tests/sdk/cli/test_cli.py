@@ -232,19 +232,21 @@ def test_ls_marks_the_instances_of_a_shadow_variant() -> None:
 def test_ls_shows_each_of_several_containers_above_its_models() -> None:
     printer = Console(width=80, file=io.StringIO(), record=True)
     model = ResidentModel("a", 2**20, 0, 0.0, "onnx", 7)
-    containers = (ContainerState("scale", 2**30, 2**20), ContainerState("predict", 2**30, 2**21, models=(model,)))
-    instance = InstanceState("i-1", "v-0", 0, containers)
+    scale = ContainerState("scale", 2**30, 2**20)
+    predict = ContainerState("predict", 2**30, 2**21, models=(model,), model_count=10_000)
+    instance = InstanceState("i-1", "v-0", 0, (scale, predict))
     printer.print(table(EndpointState("houses", (VariantState("v", 1, 0, (instance,)),))))
     lines = [line.split() for line in printer.export_text().splitlines()]
     assert ["v/i-1", "3.0", "MiB", "of", "2.0", "GiB"] in lines
     assert ["scale", "1.0", "MiB", "of", "1.0", "GiB"] in lines
     below = lines[lines.index(["predict", "2.0", "MiB", "of", "1.0", "GiB"]) + 1 :]
     assert ["a", "onnx", "1.0", "MiB", "7", "0.0", "s"] in below
+    assert ["and", "9,999", "more:", "--models"] in below
 
 
 def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     printer, model = Console(width=80, file=io.StringIO(), record=True), ResidentModel("a", 2**20, 0, 0.0, "onnx", 1087)
-    instance = InstanceState("i-1", "v-0", 0, (ContainerState("primary", models=(model,)),))
+    instance = InstanceState("i-1", "v-0", 0, (ContainerState("primary", models=(model,), model_count=1),))
     printer.print(table(EndpointState("houses", (VariantState("v", 1, 0, (instance,)),))))
     assert " 1,087 " in printer.export_text()
     assert "1,087 hits" in str(Story("a", (), (model,)))

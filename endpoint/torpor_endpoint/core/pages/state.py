@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 
 from torpor_container import wire
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
+
+MODELS_LISTED = 100
+"""So many models of each container are on the page of endpoints, unless it is asked for another number."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,10 @@ class ResidentModel:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """One container of an instance. The bytes are 0 if the container did not answer."""
+    """One container of an instance. The bytes are 0 if the container did not answer.
+
+    `models` has those that were called last, and `model_count` says how many are in memory.
+    """
 
     name: str
     budget_bytes: int = 0
@@ -32,6 +39,7 @@ class ContainerState:
     disk_bytes: int = 0
     disk_budget_bytes: int = 0
     models: tuple[ResidentModel, ...] = ()
+    model_count: int = 0
     gpu_used_bytes: int = 0
     """What the container uses of the memory of its GPU, as the next one: 0 where it predicts on the processor."""
     gpu_budget_bytes: int = 0
@@ -52,6 +60,11 @@ class InstanceState:
     def models(self) -> tuple[ResidentModel, ...]:
         """The models of all containers, each with this instance's id."""
         return tuple(replace(model, instance=self.id) for container in self.containers for model in container.models)
+
+    @property
+    def model_count(self) -> int:
+        """How many models are in memory, counted in each container."""
+        return sum(container.model_count for container in self.containers)
 
     @property
     def budget_bytes(self) -> int:
@@ -85,6 +98,7 @@ def instance_page(
     in_flight: int,
     containers: Sequence[tuple[str, wire.InstanceStatus | None]],
     place: str = "",
+    most_models: int = MODELS_LISTED,
 ) -> Json:
     """`containers` has each container's name and its own report; None if it does not answer."""
     return {
@@ -92,11 +106,11 @@ def instance_page(
         "slot": slot,
         "id": incarnation,
         "in_flight": in_flight,
-        "containers": [container_page(name, status) for name, status in containers],
+        "containers": [container_page(name, status, most_models) for name, status in containers],
     }
 
 
-def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
+def container_page(name: str, status: wire.InstanceStatus | None, most_models: int) -> Json:
     if status is None:
         return {"name": name}
     device = status.get("device")
@@ -105,7 +119,8 @@ def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
     )
     return on_gpu | {
         "name": name,
-        "models": status["models"],
+        "models": nsmallest(most_models, status["models"], key=lambda model: model["idle_s"]),
+        "model_count": len(status["models"]),
         "budget_bytes": status["budget_bytes"],
         "used_bytes": status["used_bytes"],
         "disk_bytes": status["disk_bytes"],

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from torpor_container import wire
 from torpor_container.typed_json import read, written
@@ -16,6 +16,7 @@ from torpor_endpoint.core.pages.state import (
     RetiredModel,
     VariantState,
     VariantTraffic,
+    container_page,
     decision_page,
     decisions_page,
     endpoint_page,
@@ -70,7 +71,7 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     )
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
     model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3)
-    containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,)))
+    containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,), 1))
     first = InstanceState("i-1", "v-0", 1, containers)
     both = (first, InstanceState("i-2", "v-1", 0, (ContainerState("primary"),)))
     assert (first.models, first.budget_bytes) == ((replace(model, instance="i-1"),), 100)
@@ -78,6 +79,16 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     assert found == EndpointState(
         "houses", (VariantState("v", 2, 4, both, 2.0, 1, True, traffic=VariantTraffic(7, 1)),)
     )
+
+
+def test_a_page_lists_the_models_that_were_called_last_and_counts_all() -> None:
+    idle = cast(
+        list[wire.LoadedModel], [{**MODEL, "name": f"m{number}", "idle_s": (number * 7) % 10} for number in range(10)]
+    )
+    page = container_page("xgb", {**STATUS, "models": idle}, 3)
+    assert ([model["name"] for model in page["models"]], page["model_count"]) == (["m0", "m3", "m6"], 10)
+    nothing = container_page("xgb", {**STATUS, "models": idle}, 0)
+    assert (nothing["models"], nothing["model_count"]) == ([], 10)
 
 
 def test_an_endpoint_in_trouble_has_the_reason() -> None:

@@ -1,8 +1,8 @@
 """`torpor ls`: lists the endpoints, their instances, and the models in the memory of each instance."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.padding import Padding
 from rich.table import Table
 
@@ -11,10 +11,10 @@ from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.pages import state
 from torpor_endpoint.core.pages.plain_figures import size
 from torpor_endpoint.core.pages.state import (
+    MODELS_LISTED,
     ContainerState,
     EndpointState,
     InstanceState,
-    ResidentModel,
     VariantState,
     standing,
 )
@@ -23,10 +23,16 @@ if TYPE_CHECKING:
     from torpor.cli.json_records import EndpointEntry
 
 
-def ls(as_json: AsJson = False, url: Url = None) -> None:
+def ls(
+    models: Annotated[
+        int, typer.Option(min=0, help="So many models of each container, the latest called first.", metavar="N")
+    ] = MODELS_LISTED,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
     """List endpoints, instances and the models in memory."""
     connection = connected(url)
-    serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection)}
+    serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection, models)}
     found = state.statuses(connection)
     if as_json:
         from torpor.cli.json_records import LsOutput
@@ -83,17 +89,19 @@ def _add_instance(shown: Table, variant: VariantState, instance: InstanceState) 
     name = f"{variant.name}/{instance.id}{on}{_kind(variant)}"
     shown.add_row(name, "", _memory(instance), "", "", style="bold")
     if len(instance.containers) == 1:
-        _add_models(shown, instance.models, indent=2)
+        _add_models(shown, instance.containers[0], indent=2)
         return
     for container in instance.containers:
         shown.add_row(Padding(container.name, (0, 0, 0, 2)), "", _memory(container), "", "", style="italic")
-        _add_models(shown, container.models, indent=4)
+        _add_models(shown, container, indent=4)
 
 
-def _add_models(shown: Table, models: Sequence[ResidentModel], indent: int) -> None:
-    for model in sorted(models, key=lambda model: model.idle_s):
+def _add_models(shown: Table, container: ContainerState, indent: int) -> None:
+    for model in sorted(container.models, key=lambda model: model.idle_s):
         idle, name = f"{model.idle_s:.1f} s", Padding(model.name, (0, 0, 0, indent))
         shown.add_row(name, model.format, size(model.size_bytes), f"{model.hits:,}", idle)
+    if more := container.model_count - len(container.models):
+        shown.add_row(Padding(f"and {more:,} more: --models", (0, 0, 0, indent)), *[""] * 4, style="dim")
 
 
 def _memory(holder: InstanceState | ContainerState) -> str:

@@ -77,7 +77,7 @@ def top(
     endpoint started. Without a terminal it prints a table each second, with --json a line each.
     """
     connection = connected(url)
-    if endpoint is not None and endpoint not in {one.name for one in state.endpoints(connection)}:
+    if endpoint is not None and endpoint not in {one.name for one in state.endpoints(connection, 0)}:
         raise unknown(connection, endpoint) or not_in_service(endpoint)
     view = TopView(connection, endpoint, sort, console())
     if once:
@@ -107,7 +107,7 @@ def samples(view: TopView, most: int | None = None) -> Iterator[TopOutput]:
     number = 0
     while most is None or number < most:
         began_s, number = time.monotonic(), number + 1
-        present = [one for one in state.endpoints(view.connection) if view.endpoint in (None, one.name)]
+        present = [one for one in state.endpoints(view.connection, 0) if view.endpoint in (None, one.name)]
         yield TopOutput(time.time(), tuple(ordered(rows(present, began_s, before), view.sort)))
         before = (began_s, present)
         if number != most:
@@ -157,7 +157,7 @@ def _row(endpoint: str, variant: VariantState, then: VariantState | None, lasted
         variant.wanted,
         used_bytes=sum(one.used_bytes for one in instances),
         budget_bytes=sum(one.budget_bytes for one in instances),
-        models=sum(len(one.models) for one in instances),
+        models=sum(one.model_count for one in instances),
         in_flight=sum(one.in_flight for one in instances),
         held=variant.held,
         requests=traffic.requests,

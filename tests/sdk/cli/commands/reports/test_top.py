@@ -19,15 +19,13 @@ from torpor_endpoint.core.pages.state import (
     ContainerState,
     EndpointState,
     InstanceState,
-    ResidentModel,
     VariantState,
     VariantTraffic,
 )
 
 
 def state(name: str, traffic: VariantTraffic, models: int = 1, held: int = 0) -> EndpointState:
-    model = ResidentModel("a", 2**20, 0, 0.0, "onnx", 7)
-    container = ContainerState("primary", 2**30, models * 2**20, models=(model,) * models)
+    container = ContainerState("primary", 2**30, models * 2**20, model_count=models)
     instance = InstanceState("i-1", "v-0", 2, (container,))
     return EndpointState(name, (VariantState("v", 2, held, (instance,), traffic=traffic),))
 
