@@ -13,9 +13,7 @@ from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.faces.finding_models import FaceModels
 from torpor_endpoint.faces.finding_targets import Targets
-from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
-from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
-from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
+from torpor_endpoint.faces.late_face import LateFace
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
 
     from starlette.routing import Route
 
+    from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
+    from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
     from torpor_endpoint.ledger.reader import LedgerReader
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
@@ -47,8 +47,8 @@ class ServiceApps:
         self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
         self._face_models = FaceModels(parts.roster, Targets(parts.account.storage))
-        self.open_inference = self._open_inference()
-        self.tf_serving = TfServingFace(self.runtime, self._face_models)
+        self.open_inference = LateFace(self._open_inference)
+        self.tf_serving = LateFace(self._tf_serving)
         self._of_services = SageMakerParts(
             options=parts.options,
             clock=parts.clock.epoch,
@@ -130,10 +130,18 @@ class ServiceApps:
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
-    def _open_inference(self) -> OpenInferenceFace:
+    def _open_inference(self) -> "OpenInferenceFace":
+        from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
+        from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
+
         models, parts = self._face_models, self._parts
         repository = V2Repository(parts.roster, models.targets, self._ledger_reader, parts.flush_ledger)
         return OpenInferenceFace(self.runtime, models, repository.rows())
+
+    def _tf_serving(self) -> "TfServingFace":
+        from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
+
+        return TfServingFace(self.runtime, self._face_models)
 
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""
