@@ -78,6 +78,9 @@ ARTIFACT_VERSION_WANTED = "wanted"
 """On a request: the caller wants to know which version of its artifact answers. On an answer: that version, as its
 store names it, such as an ETag. It is absent if the instance does not know the version."""
 
+ARTIFACT_DIGEST = "X-Torpor-Artifact-Digest"
+"""On the answer to such a request: the SHA-256 of the artifact's bytes, in hex. It is absent if that is not known."""
+
 STATE = "/_torpor/state"
 """`GET`: an `InstanceStatus`. With `?after=N`, only the decisions with a `seq` greater than N."""
 
@@ -183,6 +186,8 @@ class ColdLoad(TypedDict):
     left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
     fetched_bytes: NotRequired[int]  # of its artifact, if it was fetched for this load; the first request reports it
     workers: NotRequired[int]  # its own processes, of which each answers one request at a time; 0: it has none
+    artifact_version: NotRequired[str]  # as in `LoadedModel`
+    digest: NotRequired[str]
 
 
 class ModelName(TypedDict):
@@ -234,6 +239,8 @@ class LoadedModel(TypedDict):
     format: str
     hits: int
     workers: NotRequired[int]  # of a single-model container: as in `ColdLoad`
+    artifact_version: NotRequired[str]  # of what was loaded, as its store names it; empty if that is not known
+    digest: NotRequired[str]  # the SHA-256 of the artifact's bytes in the store, in hex; empty if that is not known
     mapped: NotRequired[bool]  # whether a form of it answers that the machine's instances map, and not its library
 
 

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from starlette.routing import Route
 
+    from torpor_endpoint.core.pages.cold_starts import ColdStart
     from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
     from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
     from torpor_endpoint.ledger.reader import LedgerReader
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
+    from torpor_endpoint.pages.origin_pages import OriginPages
     from torpor_endpoint.runtime.invocations_elsewhere import InvocationsElsewhere
 
 
@@ -95,6 +97,7 @@ class ServiceApps:
             parts.account.folders.endpoint_logs,
             self._ledger_pages,
             lambda: AsyncPages(parts.async_queue, parts.dispatcher),
+            self._origin_pages,
             self._clock_page(),
             parts.faults,
             parts.router.observers.settle,
@@ -104,6 +107,17 @@ class ServiceApps:
             VersionPages(parts.versions.keeper, parts.versions.moves),
         )
         return pages.app()
+
+    def _origin_pages(self) -> "OriginPages":
+        from torpor_endpoint.pages.origin_pages import OriginPages
+        from torpor_endpoint.services.sagemaker.lineage.model_makers import ModelMakers
+
+        parts = self._parts
+        makers = ModelMakers(parts.store.packages, parts.jobs.training_records)
+        return OriginPages(parts.account.storage, makers.of, self._latest_cold_starts)
+
+    async def _latest_cold_starts(self, endpoint: str, model: str) -> "tuple[ColdStart, ...]":
+        return await self._ledger_pages().latest_cold_starts(endpoint, model)
 
     def dashboard(self) -> App:
         """The dashboard."""

@@ -20,6 +20,11 @@ MARK = "-sha256-"
 REMEDY = "Upload the artifact that the list names, or a list that has this one"
 
 
+def plain(version: str) -> str:
+    """A version as the store itself names it, without the digest that a list wants."""
+    return version.rpartition(MARK)[0] if MARK in version else version
+
+
 class UnreadableList(ValueError):
     """A list of digests has a line that is none. The message has its number."""
 

@@ -38,3 +38,8 @@ def _file_name(segment: str) -> bool:
 
 def _size_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def local_version(mtime_ns: int, size_bytes: int, inode: int) -> str:
+    """The version of an object that is read in place: it changes whenever the file is written or replaced."""
+    return f"{mtime_ns}-{size_bytes}-{inode}"

@@ -68,6 +68,15 @@ class Seal:
             digest.update(b"%s\0%s\0" % (os.fsencode(path), self.files[path].digest.encode()))
         return digest.hexdigest()
 
+    @property
+    def sums(self) -> str:
+        """The digest of the one file; of several, that of the list that `sha256sum` prints of them in order of their
+        paths."""
+        if len(self.files) == 1:
+            return next(iter(self.files.values())).digest
+        lines = (b"%s  %s\n" % (self.files[path].digest.encode(), os.fsencode(path)) for path in sorted(self.files))
+        return hashlib.sha256(b"".join(lines)).hexdigest()
+
     @classmethod
     def of(cls, folder: Path) -> "Seal":
         """The seal of a folder that nobody else can change yet. Raises OSError, BrokenSeal for a link."""

@@ -37,7 +37,10 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class UnpackedArtifact:
-    """One version of one object, unpacked below the root. There are thousands, and a Path takes half a kilobyte."""
+    """One version of one object, unpacked below the root. There are thousands, and a Path takes half a kilobyte.
+
+    `digest` is the SHA-256 of the object's bytes, in hex; empty where an earlier version of Torpor unpacked it.
+    """
 
     key: str
     version: str
@@ -45,6 +48,7 @@ class UnpackedArtifact:
     root: str
     size_bytes: int
     seal: Seal
+    digest: str = ""
 
     @property
     def directory(self) -> Path:
@@ -61,6 +65,7 @@ class FolderRecord:
     size_bytes: int
     files: Mapping[str, SealedFile]
     boot: str
+    digest: str = ""
 
 
 class UnpackedArtifacts:
@@ -129,7 +134,7 @@ class UnpackedArtifacts:
                 except FileExistsError:
                     continue  # an earlier process left it, and it cannot be removed
 
-    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal, digest: str = "") -> UnpackedArtifact:
         """Turn the workspace into the folder of this key, in place of an older version, without the downloaded file.
 
         It makes and removes few folders: each takes a tenth of a millisecond when the processor's caches are cold.
@@ -140,7 +145,7 @@ class UnpackedArtifacts:
             raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         model_id = self.id_of(key, version)
         folder = f"{self._root}/{model_id}"
-        entry = UnpackedArtifact(key, version, model_id, self._below, size_bytes, seal)
+        entry = UnpackedArtifact(key, version, model_id, self._below, size_bytes, seal, digest)
         self.remove(key)
         with disk_full_for(key):
             with suppress(FileNotFoundError):
@@ -201,7 +206,8 @@ class UnpackedArtifacts:
                     self._aside.discard(aside)
 
     def _record(self, entry: UnpackedArtifact) -> str:
-        record = FolderRecord(self._bucket, entry.key, entry.version, entry.size_bytes, entry.seal.files, _boot())
+        files, digest = entry.seal.files, entry.digest
+        record = FolderRecord(self._bucket, entry.key, entry.version, entry.size_bytes, files, _boot(), digest)
         return json.dumps(written(record))
 
     def _read(self, folder: Path) -> UnpackedArtifact | None:
@@ -213,7 +219,8 @@ class UnpackedArtifacts:
         try:
             record = read(FolderRecord, json.loads((folder / _RECORD).read_text()))
             seal = Seal(record.files)
-            entry = UnpackedArtifact(record.key, record.version, folder.name, self._below, record.size_bytes, seal)
+            size_bytes, digest = record.size_bytes, record.digest
+            entry = UnpackedArtifact(record.key, record.version, folder.name, self._below, size_bytes, seal, digest)
             expected = self.id_of(entry.key, entry.version)
             sound = folder.name == expected and record.boot == _boot() and entry.directory.is_dir()
         except (OSError, ValueError):

@@ -298,6 +298,7 @@ _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 _COLD = wire.COLD.lower().encode()
 _EFFORT = wire.EFFORT.lower().encode()
 _VERSION = wire.ARTIFACT_VERSION.lower().encode()
+_DIGEST = wire.ARTIFACT_DIGEST.lower().encode()
 _VERSION_WANTED = wire.ARTIFACT_VERSION_WANTED.encode()
 _FAULT = wire.FAULT.lower().encode()
 
@@ -350,6 +351,8 @@ def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing)
         headers += ((_EFFORT, timing.effort.header().encode()),)
     if timing.version:
         headers += ((_VERSION, timing.version.encode("ascii", "replace")),)
+    if timing.digest:
+        headers += ((_DIGEST, timing.digest.encode()),)
     if fault is not None:
         headers += ((_FAULT, fault.value.encode()),)
     if reply.custom_attributes is not None:

@@ -61,6 +61,7 @@ class Timing:
         self.cold: ColdLoad | None = None
         self.effort: Effort | None = None  # of its prediction, if that was measured
         self.version = ""  # of the artifact that answers, as its store names it; "" if unknown or not wanted
+        self.digest = ""  # the SHA-256 of the same artifact; "" if unknown or not wanted
         self._clock = clock
         self._began_s = clock()
         self.steps: dict[WaitStep, float] = {}

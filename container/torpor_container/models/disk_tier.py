@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
+from torpor_container.artifacts.digests import plain
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
@@ -161,7 +162,8 @@ class DiskTier:
         """What is given out. It looks into the folder, and may block."""
         seal, pardoned = artifact.seal, name in self._pardoned
         placed = Placed(
-            name, artifact.model_id, artifact.directory, artifact.version, seal.content, seal.size_bytes, pardoned
+            *(name, artifact.model_id, artifact.directory, plain(artifact.version), seal.content),
+            *(seal.size_bytes, pardoned, artifact.digest),
         )
         return replace(placed, seen=self._look(placed))
 
@@ -238,14 +240,14 @@ class DiskTier:
         return placed
 
     def _unpack(self, name: str, head: ArtifactHead, archive: Path, workspace: Path) -> Placed:
-        seal = unpack(archive, workspace / MODEL, self._limits, self._prefix.key_of(name))
-        return self._publish(name, head, workspace, seal)
+        unpacked = unpack(archive, workspace / MODEL, self._limits, self._prefix.key_of(name))
+        return self._publish(name, head, workspace, *unpacked)
 
     def _publish_loose(self, name: str, head: ArtifactHead, workspace: Path) -> Placed:
-        return self._publish(name, head, workspace, Seal.of(workspace / MODEL))
+        return self._publish(name, head, workspace, (seal := Seal.of(workspace / MODEL)), seal.sums)
 
-    def _publish(self, name: str, head: ArtifactHead, workspace: Path, seal: Seal) -> Placed:
-        return self._placed(name, self._disk.publish(self._prefix.key_of(name), head.version, workspace, seal))
+    def _publish(self, name: str, head: ArtifactHead, workspace: Path, seal: Seal, digest: str) -> Placed:
+        return self._placed(name, self._disk.publish(self._prefix.key_of(name), head.version, workspace, seal, digest))
 
     def _checked(self, name: str, artifact: UnpackedArtifact) -> tuple[str | None, Placed | None]:
         """Why the folder may not be read; if it may, what is given out."""

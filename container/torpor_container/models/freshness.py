@@ -2,11 +2,23 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from torpor_container.models.disk_tier import DiskTier
 
 ASK_AGAIN_S = 1.0
 """An S3 on another machine is asked about each model at most this often. A local file is checked before each answer."""
+
+
+class ServedArtifact(NamedTuple):
+    """The artifact of a model in memory: its version, as its store names it, and the SHA-256 of its bytes, in hex. Each
+    is empty where it is not known."""
+
+    version: str = ""
+    digest: str = ""
+
+
+NO_ARTIFACT = ServedArtifact()
 
 
 class Freshness:
@@ -20,25 +32,25 @@ class Freshness:
         self._disk_tier = disk_tier
         self._clock = clock
         self._ids: dict[str, str] = {}  # the version in memory
-        self._versions: dict[str, str] = {}  # the same, as the store names it
+        self._artifacts: dict[str, ServedArtifact] = {}  # the same, as the store names it
         self._asked_s: dict[str, float] = {}
 
-    def loaded(self, name: str, model_id: str, version: str = "") -> None:
-        """This version is in memory now. `version` is what the store calls it."""
+    def loaded(self, name: str, model_id: str, artifact: ServedArtifact = NO_ARTIFACT) -> None:
+        """This version is in memory now."""
         self._ids[name] = model_id
-        self._versions[name] = version
+        self._artifacts[name] = artifact
         self._asked_s.pop(name, None)
 
     def gone(self, name: str) -> None:
         """The model has left memory."""
         self.retired.pop(name, None)
         self._ids.pop(name, None)
-        self._versions.pop(name, None)
+        self._artifacts.pop(name, None)
         self._asked_s.pop(name, None)
 
-    def version_of(self, name: str) -> str:
-        """The version in memory, as the store names it; empty if there is none."""
-        return self._versions.get(name, "")
+    def artifact_of(self, name: str) -> ServedArtifact:
+        """What is known of the artifact of a model in memory."""
+        return self._artifacts.get(name, NO_ARTIFACT)
 
     async def outdated(self, name: str) -> bool:
         """Whether S3 has another version than memory. Raises the artifact errors if S3 cannot say."""

@@ -19,7 +19,7 @@ from torpor_container.mapped.mapped_shares import MappedShares
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
-from torpor_container.models.freshness import Freshness
+from torpor_container.models.freshness import Freshness, ServedArtifact
 from torpor_container.models.in_process.form_changes import FormChanges
 from torpor_container.models.last_uses import LastUses
 from torpor_container.models.loader import Found, Loaded, ModelLoader
@@ -107,6 +107,7 @@ class ModelsInMemory:
         for model in found:
             if model["name"] in self._shares:
                 model["mapped"] = True
+            model["artifact_version"], model["digest"] = self._freshness.artifact_of(model["name"])
         return found
 
     def unready(self) -> str | None:
@@ -148,14 +149,16 @@ class ModelsInMemory:
                     loaded = await self._load_in_time(name, spans)
                 self.runners[name] = loaded.runner
                 size_bytes = self._shares.charged_bytes(name, loaded.size_bytes, loaded.mapped)
-                spans.cold = self._report(loaded, size_bytes, spans, why, began_s)
+                spans.cold = self._report(name, loaded, size_bytes, spans, why, began_s)
                 self._residency.loaded(name, size_bytes, loaded.took_s, self._calendar(), loaded.note)
                 self.forms.follow(name, loaded)
                 self.drop_if_unwanted(name)  # all its callers may have given up
                 unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
 
-    def _report(self, loaded: Loaded, size_bytes: int, spans: LoadSpans, why: str, began_s: float) -> ColdLoad:
+    def _report(
+        self, name: str, loaded: Loaded, size_bytes: int, spans: LoadSpans, why: str, began_s: float
+    ) -> ColdLoad:
         """What a response header tells the ledger about this load."""
         if loaded.effort is not None:
             spans.efforts[WaitStep.LOAD] = loaded.effort
@@ -171,6 +174,7 @@ class ModelsInMemory:
             "budget_bytes": self._residency.budget_bytes,
             "left": self._last_uses.report(),
         }
+        report["artifact_version"], report["digest"] = self._freshness.artifact_of(name)
         if spans.fetched_bytes:
             report["fetched_bytes"] = spans.fetched_bytes
         if (workers := loaded.runner.workers) is not None:
@@ -200,7 +204,7 @@ class ModelsInMemory:
             with spans.step(WaitStep.LOAD):
                 loaded = await self._load_with_room(name, found, spans)
             needs_folder = loaded.runner.needs_folder
-            self._freshness.loaded(name, placed.model_id, placed.version)
+            self._freshness.loaded(name, placed.model_id, ServedArtifact(placed.version, placed.digest))
             return loaded
         except (LoadFailed, QuarantinedForMemory, StarvedTrial):
             self._disk_tier.doubt(name)  # its owner may have replaced it in S3 meanwhile

@@ -16,7 +16,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.errors import NotReady, OutOfMemory
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import DiskTier
-from torpor_container.models.freshness import Freshness
+from torpor_container.models.freshness import Freshness, ServedArtifact
 from torpor_container.models.in_memory import LoadInFlight, ModelsInMemory
 from torpor_container.models.loader import ModelLoader
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -118,9 +118,9 @@ class Keeper:
             return None
         return self._runners.get(target)
 
-    def version_of(self, name: str) -> str:
-        """The version of a model that is lent, as its store names it; empty if there is no store."""
-        return self._freshness.version_of(name)
+    def artifact_of(self, name: str) -> ServedArtifact:
+        """The artifact of a model that is lent."""
+        return self._freshness.artifact_of(name)
 
     def take(self, name: str) -> bool:
         """Pin a model that is in memory, until `give_back`. False, and nothing is done, for any other."""

@@ -18,7 +18,8 @@ from torpor_container.running.runners import Runner
 class Placed:
     """An unpacked artifact: the name that requests use for it, the id of its version, and its folder.
 
-    `version` is what its store calls the version; empty where there is no store. `content` is the digest of all files
+    `version` is what its store calls the version; empty where there is no store. `digest` is the SHA-256 of the
+    artifact's bytes in the store, in hex; empty where it is not known. `content` is the digest of all files
     of the folder; empty where contents cannot be told apart. `pardoned`: a quarantine of it ends now. `seen` is what
     the loader saw of the folder, if it has looked.
     """
@@ -30,6 +31,7 @@ class Placed:
     content: str = ""
     disk_bytes: int | None = None  # of all files; None where nobody counted them
     pardoned: bool = False
+    digest: str = ""
     seen: object = None
 
 

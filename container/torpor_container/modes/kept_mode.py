@@ -137,7 +137,7 @@ class KeptMode:
             return False
         timing.hit = True
         if invocation.wants_version:
-            timing.version = self._keeper.version_of(target)
+            timing.version, timing.digest = self._keeper.artifact_of(target)
 
         def answered(outcome: Reply | ContainerError) -> None:
             self._keeper.give_back(target)
@@ -151,7 +151,7 @@ class KeptMode:
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:
             if invocation.wants_version:
-                timing.version = self._keeper.version_of(name)
+                timing.version, timing.digest = self._keeper.artifact_of(name)
             return await runner.invoke(invocation, self._timeout_s, timing)
 
     async def _begin_stream(
@@ -161,7 +161,7 @@ class KeptMode:
         async with AsyncExitStack() as begun:
             runner = await begun.enter_async_context(self._keeper.lend(name, timing))
             if invocation.wants_version:
-                timing.version = self._keeper.version_of(name)
+                timing.version, timing.digest = self._keeper.artifact_of(name)
             reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
             use.push_async_exit(begun.pop_all())
         return reply

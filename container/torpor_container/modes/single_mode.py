@@ -12,6 +12,7 @@ from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, No
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.models.freshness import NO_ARTIFACT, ServedArtifact
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -53,7 +54,7 @@ class Single:
         self._timeout_s = timeout_s
         self._starved_pause_s = starved_pause_s
         self._runner: Runner | None = None
-        self._version = ""
+        self._artifact = NO_ARTIFACT
         self._size_bytes = 0
         self._hits = self._in_flight = 0
         self._used_s = self._calendar()
@@ -89,6 +90,8 @@ class Single:
             "format": self._runner.format,
             "hits": self._hits,
         }
+        if self._disk_tier is not None:
+            model["artifact_version"], model["digest"] = self._artifact
         if (workers := self._runner.workers) is not None:
             model["workers"] = workers
         return [model]
@@ -107,7 +110,7 @@ class Single:
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         async with self._used(timing) as runner:
             if invocation.wants_version:
-                timing.version = self._version
+                timing.version, timing.digest = self._artifact
             return await runner.invoke(invocation, self._timeout_s, timing)
 
     async def execution_parameters(self, timing: Timing) -> Reply | None:
@@ -131,7 +134,7 @@ class Single:
         async with AsyncExitStack() as begun:
             runner = await begun.enter_async_context(self._used(timing))
             if invocation.wants_version:
-                timing.version = self._version
+                timing.version, timing.digest = self._artifact
             reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
             use.push_async_exit(begun.pop_all())
         return reply
@@ -175,7 +178,8 @@ class Single:
             log.exception("the model cannot be loaded")
             self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
         else:
-            self._runner, self._size_bytes, self._version = loaded.runner, loaded.size_bytes, placed.version
+            self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
+            self._artifact = ServedArtifact(placed.version, placed.digest)
             if loaded.note:
                 log.warning("%s", loaded.note)
 

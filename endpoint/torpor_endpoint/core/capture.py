@@ -65,6 +65,7 @@ class CapturedRequest(NamedTuple):
     model_version: str | None = None  # of its artifact, as the store names it
     stream: CapturedStream | None = None  # of an answer in parts
     cut: bool = False  # the answer had more parts than are captured
+    model_digest: str | None = None  # the SHA-256 of its artifact, in hex
 
 
 def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
@@ -131,6 +132,8 @@ class LineEncoder:
             members.append(f'"torporTargetModel":{_string(target)}')  # Torpor's own: AWS has no field for it
         if request.model_version is not None:
             members.append(f'"torporModelVersion":{_string(request.model_version)}')  # Torpor's own, and so are these
+        if request.model_digest is not None:
+            members.append(f'"torporModelDigest":{_string(request.model_digest)}')
         if request.stream is not None:
             members.append(f'"torporStream":"{request.stream.value}"')
         if request.cut:

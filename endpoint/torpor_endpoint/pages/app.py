@@ -5,7 +5,6 @@ import logging
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -36,6 +35,7 @@ from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.retiring import retired
+from torpor_endpoint.pages.log_tails import tails
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
 from torpor_endpoint.pages.shown_endpoint import decisions_of, shown_endpoint
 
@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
+    from torpor_endpoint.pages.origin_pages import OriginPages
     from torpor_endpoint.pages.version_pages import VersionPages
 
 log = logging.getLogger(__name__)
 
-LOG_MAX_BYTES = 256 * 1024
-LOGS_MAX = 20
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 COUNT_DIGITS = 9
 
@@ -66,6 +65,7 @@ class OwnPages:
     logs_folder: Path
     ledger: Callable[[], "Pages"]
     asynchronous: Callable[[], "AsyncPages"]
+    origins: Callable[[], "OriginPages"]
     clock: "ClockPage | None" = None
     """None for a clock that does not travel."""
     faults: "FaultInjector | None" = None
@@ -133,14 +133,22 @@ class OwnPages:
     async def story(self, request: Request) -> Response:
         """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
         live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
-        variants = read(
-            list[VariantState], (await shown_endpoint(live, RecentTraffic(self.registry), sys.maxsize))["variants"]
-        )
+        variants = await self._variants(live)
         resident = [found for one in variants for instance in one.instances for found in instance.models]
         decided = read_decisions(decisions_page(await self._decisions(live, model)))
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
         here = tuple(found for found in resident if found.name == model)
         return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past).page())
+
+    async def origin(self, request: Request) -> Response:
+        """Where a model comes from (`?endpoint=…&model=…`), as `torpor why --origin` tells it."""
+        live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
+        return await self.origins().show(live, await self._variants(live), model)
+
+    async def _variants(self, live: FleetEndpoint) -> list[VariantState]:
+        """The variants with all their models."""
+        shown = await shown_endpoint(live, RecentTraffic(self.registry), sys.maxsize)
+        return read(list[VariantState], shown["variants"])
 
     async def cold_starts(self, request: Request) -> Response:
         """The latest cold starts, from the ledger."""
@@ -162,7 +170,7 @@ class OwnPages:
         folder = self.logs_folder / name
         if not ENDPOINT_NAME.fullmatch(name) or not await asyncio.to_thread(folder.is_dir):
             raise HTTPException(404, f"no instance of an endpoint {name!r} has printed anything")
-        return PlainTextResponse(await asyncio.to_thread(_tails, folder))
+        return PlainTextResponse(await asyncio.to_thread(tails, folder))
 
     async def reload(self, request: Request) -> Response:
         """Have each instance read the model from S3 again for the next call that begins."""
@@ -298,6 +306,7 @@ PAGES = (
         PageName.DECISIONS, OwnPages.decisions, "the decisions about a model, with their reasons", ("endpoint", "model")
     ),
     OwnPage(PageName.STORY, OwnPages.story, "what happened to a model, as lines to read", ("endpoint", "model")),
+    OwnPage(PageName.ORIGIN, OwnPages.origin, "the artifact of a model, and who made it", ("endpoint", "model")),
     OwnPage(PageName.LOGS, OwnPages.logs, "the output of the instances", ("endpoint",)),
     OwnPage(
         PageName.COLD_STARTS,
@@ -357,22 +366,3 @@ def _count(request: Request, name: str, ordinary: int) -> int:
     if given is not None and not (given.isascii() and given.isdecimal() and len(given) <= COUNT_DIGITS):
         raise HTTPException(400, f"{name}={given[:100]!r} is not a number from 0 to {'9' * COUNT_DIGITS}")
     return ordinary if given is None else int(given)
-
-
-def _tails(folder: Path) -> str:
-    """The end of each of the newest logs below the folder, under a heading with the stream's name."""
-    parts = []
-    newest_last = sorted(folder.rglob("*.log"), key=_written_ns)[-LOGS_MAX:]
-    for path in newest_last:
-        with suppress(FileNotFoundError), path.open("rb") as log:  # the endpoint may delete an old log meanwhile
-            log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
-            stream = path.relative_to(folder).with_suffix("")
-            parts.append(f"==> {stream} <==\n{log.read().decode(errors='replace')}")
-    return "\n".join(parts)
-
-
-def _written_ns(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0

@@ -17,6 +17,7 @@ from torpor_account.core.access.explaining.denial import Denial
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
+from torpor_endpoint.core.pages.model_origins import ModelOrigin
 from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 from torpor_endpoint.core.pricing.bills import BillLine
@@ -46,13 +47,15 @@ class VersionsOutput:
 
 @dataclass(frozen=True)
 class StoryEntry:
-    """One model's story. `cold_starts` is empty unless no running instance has decided anything about the model."""
+    """One model's story. `cold_starts` is empty unless no running instance has decided anything about the model, and
+    `origins` without `--origin`."""
 
     endpoint: str
     model: str
     in_memory: tuple[ResidentModel, ...]
     decisions: tuple[DecisionRow, ...]
     cold_starts: tuple[ColdStart, ...]
+    origins: tuple[ModelOrigin, ...] = ()
 
 
 @dataclass(frozen=True)

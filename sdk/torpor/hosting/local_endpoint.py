@@ -22,6 +22,7 @@ from torpor.pages import clock, data_frames, ledger, model_retiring, model_story
 from torpor.pages.printed_lists import Listing
 from torpor.pages.versions import version_labels
 from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages.model_origins import ModelOrigin
 from torpor_endpoint.core.pages.model_versions import ModelVersions
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
 from torpor_endpoint.core.pages.story import Story
@@ -229,6 +230,10 @@ class Local:
     def why(self, model: str) -> Story:
         """The decisions about a model, with their reasons. Print the story to read it."""
         return model_story.story(self._process.connection, self._seen(), model)
+
+    def origin(self, model: str) -> tuple[ModelOrigin, ...]:
+        """The model's object in S3, its digest and who made it: of each instance that has the model in memory."""
+        return model_story.origins(self._process.connection, self.name, model)
 
     # -- its ledger ------------------------------------------------------------------------------------------------
     def cold_starts(self, model: str | None = None, *, last_s: float | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Collects a model's story from an endpoint: the decisions of its instances, and the cold starts in the ledger."""
+"""Collects a model's story from an endpoint: its instances' decisions, its cold starts in the ledger, its origin."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,7 +7,9 @@ from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import clock, ledger, state
 from torpor.pages.versions import version_labels
+from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.cold_starts import TOLD, ColdStart
+from torpor_endpoint.core.pages.model_origins import ModelOrigin, read_origins
 from torpor_endpoint.core.pages.model_versions import told_versions
 from torpor_endpoint.core.pages.state import EndpointState
 from torpor_endpoint.core.pages.story import Story
@@ -23,6 +25,18 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
     past = () if decisions else _past(connection, endpoint.name, model)
     return Story(model, decisions, resident, endpoint.variants, past, told_s=clock.now_s(connection))
+
+
+def origins(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ModelOrigin, ...]:
+    """The origin on each instance that has the model in memory, or else that of its last load; of each version that
+    answers where the target names a model with versions. Raises EndpointRefused for an endpoint that is not in
+    service."""
+    keys = dict.fromkeys(key for key, _ in _answering(connection, endpoint, model)) or {model: None}
+    return tuple(found for key in keys for found in _of_key(connection, endpoint, key))
+
+
+def _of_key(connection: EndpointConnection, endpoint: str, key: str) -> tuple[ModelOrigin, ...]:
+    return read_origins(connection.json_page(PageName.ORIGIN, {"endpoint": endpoint, "model": key}))
 
 
 def _answering(connection: EndpointConnection, endpoint: str, target: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -89,7 +89,7 @@ def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
     for name in ("houses", "villas"):
         roster.serve(FleetEndpoint(name, "arn"))
         registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}).add(1, NOON_S)
-    own = OwnPages(roster, registry, lambda: asyncio.sleep(0), Path(), never, never).app()
+    own = OwnPages(roster, registry, lambda: asyncio.sleep(0), Path(), never, never, never).app()
 
     def shown() -> list[str]:
         _, body = asyncio.run(answer(own, "/_torpor/metrics"))

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,11 @@ def test_a_folder_that_is_a_link_cannot_be_checked(folder: Path) -> None:
     folder.symlink_to("moved")
     with pytest.raises(OSError, match="model"):
         seal.check(folder)
+
+
+def test_the_digest_of_several_files_is_that_of_the_list_that_sha256sum_prints(folder: Path) -> None:
+    paths = ("code/inference.py", "model.ubj")
+    lines = "".join(f"{sha256((folder / path).read_bytes()).hexdigest()}  {path}\n" for path in paths)
+    assert Seal.of(folder).sums == sha256(lines.encode()).hexdigest()
+    shutil.rmtree(folder / "code")
+    assert Seal.of(folder).sums == sha256(b"trees").hexdigest(), "one file is its own digest"

@@ -324,8 +324,8 @@ class SlowDisk(UnpackedArtifacts):
         self._after("workspace")
         return workspace
 
-    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
-        entry = super().publish(key, version, workspace, seal)
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal, digest: str = "") -> UnpackedArtifact:
+        entry = super().publish(key, version, workspace, seal, digest)
         self._after("publish")
         return entry
 

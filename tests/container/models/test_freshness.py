@@ -12,7 +12,7 @@ from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead
 from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
-from torpor_container.models.freshness import ASK_AGAIN_S, Freshness
+from torpor_container.models.freshness import ASK_AGAIN_S, NO_ARTIFACT, Freshness, ServedArtifact
 
 
 class CountingStore(FakeStore):
@@ -26,7 +26,7 @@ class CountingStore(FakeStore):
 async def loaded(on: DiskTier, fresh: Freshness) -> None:
     placed = await on.take("a", LoadSpans(asyncio.get_running_loop().time))
     on.give("a")
-    fresh.loaded("a", placed.model_id, placed.version)
+    fresh.loaded("a", placed.model_id, ServedArtifact(placed.version))
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -100,15 +100,15 @@ def test_the_version_in_memory_is_known_by_its_name_in_the_store_until_the_model
         store = FakeStore(a=b"one")
         on = disk_tier(tmp_path, store, revalidate=True)
         fresh = Freshness(on, lambda: 0.0)
-        assert fresh.version_of("a") == ""
+        assert fresh.artifact_of("a").version == ""
         await loaded(on, fresh)
-        first = fresh.version_of("a")
+        first = fresh.artifact_of("a").version
         assert first == (await store.head("a")).version
         store.objects["a"] = b"two"
-        assert fresh.version_of("a") == first
+        assert fresh.artifact_of("a").version == first
         await loaded(on, fresh)
-        assert fresh.version_of("a") == (await store.head("a")).version != first
+        assert fresh.artifact_of("a").version == (await store.head("a")).version != first
         fresh.gone("a")
-        assert fresh.version_of("a") == ""
+        assert fresh.artifact_of("a") == NO_ARTIFACT
 
     run(story())

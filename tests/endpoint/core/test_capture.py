@@ -76,7 +76,9 @@ def test_the_metadata_has_what_the_caller_sent() -> None:
 
 
 def test_the_metadata_has_the_version_of_the_model_and_the_end_of_a_stream() -> None:
-    metadata = read(request(CapturedBody("text/csv", []), None, model_version='"5d41"'))["eventMetadata"]
+    artifact = {"model_version": '"5d41"', "model_digest": "c0ffee"}
+    metadata = read(request(CapturedBody("text/csv", []), None, **artifact))["eventMetadata"]
+    assert metadata["torporModelDigest"] == "c0ffee"
     assert (metadata["torporModelVersion"], metadata.keys() & {"torporStream", "torporOutputCut"}) == ('"5d41"', set())
     ended = {"stream": CapturedStream.CALLER_LEFT, "cut": True}
     metadata = read(request(CapturedBody("text/csv", []), None, **ended))["eventMetadata"]

@@ -19,11 +19,16 @@ from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
+from torpor_endpoint.pages.origin_pages import OriginPages
 from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue
 
 
 async def _nothing() -> None:
     pass
+
+
+def _no_origins() -> OriginPages:
+    raise AssertionError("nobody asks where a model comes from")
 
 
 class NothingRuns:
@@ -46,7 +51,7 @@ def asked(folder: Path, target: str, method: str = "GET", *waiting: AsyncRequest
     queue = AsyncQueue(SqliteFile(folder / "async.sqlite", ASYNC_REQUESTS), recorded.clock)
     asynchronous = AsyncPages(queue, NothingRuns(queue))
     registry = MetricRegistry(recorded.clock)
-    own = OwnPages(FleetRoster(), registry, _nothing, folder / "logs", lambda: pages, lambda: asynchronous)
+    own = OwnPages(FleetRoster(), registry, _nothing, folder / "logs", lambda: pages, lambda: asynchronous, _no_origins)
 
     async def called() -> tuple[int, bytes]:
         for request in waiting:
@@ -64,7 +69,7 @@ def test_a_page_says_that_the_database_is_away() -> None:
         raise DatabaseFault("torpor_ledger: the database does not answer")
 
     registry = MetricRegistry(lambda: 0.0)
-    own = OwnPages(FleetRoster(), registry, _nothing, Path(), no_rows, lambda: AsyncPages(None, None))  # type: ignore[arg-type]
+    own = OwnPages(FleetRoster(), registry, _nothing, Path(), no_rows, lambda: AsyncPages(None, None), _no_origins)  # type: ignore[arg-type]
     assert asyncio.run(answer(own.app(), "/_torpor/costs")) == (500, DATABASE_AWAY.encode())
 
 

@@ -11,6 +11,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import md5, sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -266,6 +267,19 @@ def test_why_prints_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> No
     assert told.startswith(f"shared: {CITIES[4]}\n")
     assert "was loaded in" in told
     assert "now: in memory" in told
+
+
+def test_why_shows_the_origin_of_a_model(run: Run, endpoint: torpor.Local, models: Path) -> None:
+    endpoint.invoke(CITIES[4], ROWS)
+    artifact = (models / CITIES[4]).read_bytes()
+    told = run("why", CITIES[4], "shared", "--origin").stdout
+    assert f"/{CITIES[4]}\n" in told
+    assert f"SHA-256   {sha256(artifact).hexdigest()}\n" in told
+    assert f"ETag      {md5(artifact).hexdigest()}\n" in told
+    [found] = json.loads(run("why", CITIES[4], "shared", "--origin", "--json").stdout)["stories"][0]["origins"]
+    assert (found["digest"], found["overwritten"]) == (sha256(artifact).hexdigest(), False)
+    nobody = run("why", CITIES[4], "shared", "--json").stdout
+    assert json.loads(nobody)["stories"][0]["origins"] == []
 
 
 def test_why_prints_the_story_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:

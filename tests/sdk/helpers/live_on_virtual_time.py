@@ -360,8 +360,8 @@ class Store:
 class TimedDisk(UnpackedArtifacts):
     """A disk whose files were written at their virtual time: the next instance finds them in that order."""
 
-    def publish(self, key: str, version: str, workspace: Path, seal: Seal) -> UnpackedArtifact:
-        entry = super().publish(key, version, workspace, seal)
+    def publish(self, key: str, version: str, workspace: Path, seal: Seal, digest: str = "") -> UnpackedArtifact:
+        entry = super().publish(key, version, workspace, seal, digest)
         now_ns = round(asyncio.get_running_loop().time() * 1e9)
         os.utime(entry.directory.parent / "artifact.json", ns=(now_ns, now_ns))
         return entry

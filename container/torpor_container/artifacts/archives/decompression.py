@@ -1,7 +1,8 @@
-"""Decompresses an archive, and counts and bounds its bytes as they come. It knows gzip; it does not know tar."""
+"""Decompresses an archive; counts, bounds and digests its bytes as they come. It knows gzip; it does not know tar."""
 
+import hashlib
 import zlib
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 GZIP_MAGIC = b"\x1f\x8b"
 PACKED_BYTES = 64 * 1024
@@ -19,10 +20,28 @@ class Readable(Protocol):
         """At most `size` bytes, at least one; none at the end."""
 
 
+class Digested:
+    """Reads a source, and takes the digest of all its bytes as they pass: nothing is read twice for it."""
+
+    def __init__(self, source: Readable) -> None:
+        self._source = source
+        self._digest = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was read until now, in hex."""
+        return self._digest.hexdigest()
+
+    def read(self, size: int, /) -> bytes:
+        piece = self._source.read(size)
+        self._digest.update(piece)
+        return piece
+
+
 class Gunzip:
     """The content of a gzip file, member after member, each checked against its own CRC."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Readable) -> None:
         self._file = file
         self._member = zlib.decompressobj(_GZIP_WITH_CHECKSUM)
         self._packed = b""

@@ -9,9 +9,16 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from torpor_container.artifacts.archives.decompression import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
+from torpor_container.artifacts.archives.decompression import (
+    GZIP_MAGIC,
+    Bounded,
+    Digested,
+    Gunzip,
+    Readable,
+    Refused,
+)
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 from torpor_container.artifacts.seals import Seal, SealedFile, mark_of
@@ -36,9 +43,16 @@ class UnpackLimits:
     depth_max: int = 32
 
 
-def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Seal:
-    """Unpack `archive` into the new folder `into`; `name` is its object's key. Its seal, whose digests are taken as the
-    files are written. Raises ArtifactInvalid and DiskFull.
+class Unpacked(NamedTuple):
+    """What was unpacked: the seal of the folder, and the SHA-256 of the artifact's own bytes, in hex."""
+
+    seal: Seal
+    digest: str
+
+
+def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Unpacked:
+    """Unpack `archive` into the new folder `into`; `name` is its object's key. All digests are taken as the bytes are
+    read and the files are written. Raises ArtifactInvalid and DiskFull.
 
     After an error the caller removes the folder, with what was written.
     """
@@ -54,18 +68,20 @@ def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Seal:
     return unpacked
 
 
-def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str) -> Seal:
+def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str) -> Unpacked:
     first = file.read(BLOCK)
     file.seek(0)
     if not first:
         raise Refused("it is empty")
+    source = Digested(file)
     if first.startswith(GZIP_MAGIC):
-        return _unpack_tar(Gunzip(file), packed_bytes, folder)
+        return Unpacked(_unpack_tar(Gunzip(source), packed_bytes, folder), source.digest)
     if is_header(first):
-        return _unpack_tar(file, packed_bytes, folder)
+        return Unpacked(_unpack_tar(source, packed_bytes, folder), source.digest)
     if name.endswith(ARCHIVE_SUFFIXES):
         raise Refused("it is neither a gzip file nor a tar archive, though its name says so")
-    return folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
+    seal = folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
+    return Unpacked(seal, seal.sums)
 
 
 def _unpack_tar(source: Readable, packed_bytes: int, folder: "_Folder") -> Seal:

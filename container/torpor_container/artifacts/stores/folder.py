@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
-from torpor_container.artifacts.object_keys import RESERVED, aside, ordinary
+from torpor_container.artifacts.object_keys import RESERVED, aside, local_version, ordinary
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
 from torpor_container.processes.threads import on_thread, run_to_completion
 
@@ -103,7 +103,7 @@ class FolderArtifactStore:
             return None
         found = os.fstat(file)
         os.close(file)
-        return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}", path)
+        return ArtifactHead(found.st_size, local_version(found.st_mtime_ns, found.st_size, found.st_ino), path)
 
     def _copy(self, key: str, head: ArtifactHead, path: Path, into: Path) -> None:
         partial = into.with_name(into.name + ".part")

@@ -21,6 +21,7 @@ from torpor_account.s3.storage.objects import Draft
 from torpor_account.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_account.s3.wire.intake import Intake, Promise
 from torpor_account.storage.failures import owner_of
+from torpor_container.artifacts.object_keys import local_version
 
 PIECE_BYTES = 1 << 20
 
@@ -48,10 +49,13 @@ UNTYPED: Final = "binary/octet-stream"
 
 
 class ObjectHead(NamedTuple):
-    """`content_type` is empty for an object that was written without one."""
+    """`content_type` is empty for an object that was written without one. `etag` is without its quotes, and
+    `artifact_version` is what an instance that reads the object calls its version."""
 
     size_bytes: int
     content_type: str
+    etag: str = ""
+    artifact_version: str = ""
 
 
 class Storage(Protocol):
@@ -112,7 +116,10 @@ class EmbeddedStorage:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             found = self._store.objects.head(ObjectName(bucket, key))
-            return ObjectHead(found.size_bytes, typed(found.traits.headers.get("content-type", "")))
+            content_type = typed(found.traits.headers.get("content-type", ""))
+            place = found.found
+            version = local_version(place.mtime_ns, place.size, place.inode)
+            return ObjectHead(found.size_bytes, content_type, found.etag or "", version)
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):

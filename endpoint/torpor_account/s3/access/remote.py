@@ -69,7 +69,8 @@ class RemoteStorage:
     def head(self, bucket: str, key: str) -> ObjectHead:
         with _errors(f"s3://{bucket}/{key}"):
             found = self._client.head_object(Bucket=bucket, Key=key)
-            return ObjectHead(int(found["ContentLength"]), typed(found.get("ContentType", "")))
+            content_type, etag = typed(found.get("ContentType", "")), found.get("ETag", "")
+            return ObjectHead(int(found["ContentLength"]), content_type, etag.strip('"'), etag)
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         with _errors(f"s3://{bucket}/{key}"):

@@ -34,6 +34,7 @@ class PageName(StrEnum):
     OWN = "own"
     VERSIONS = "versions"
     LABELS = "labels"
+    ORIGIN = "origin"
 
 
 class RouterPage(StrEnum):

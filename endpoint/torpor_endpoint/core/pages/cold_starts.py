@@ -39,6 +39,8 @@ class ColdStart:
     inference_id: str = ""  # the caller's InferenceId, if it sent one
     container_s: Mapping[str, float] = field(default_factory=dict)  # seconds in each container of a pipeline, in order
     shadow: bool = False  # a copy of a request, which a shadow variant got
+    artifact_version: str = ""  # of the artifact that was loaded, as its store names it
+    digest: str = ""  # the SHA-256 of that artifact's bytes, in hex; "" if nothing was loaded, or it is not known
     face: str = ""  # the protocol's face by which it came; "" for SageMaker's own
 
 
@@ -64,4 +66,5 @@ def _row(page: Json) -> Json:
     load: wire.ColdLoad | None = page["cold"]
     if load is None:
         return page
-    return {**page, "loaded_bytes": load["bytes"], "victims": load["victims"], "reason": load["reason"]}
+    artifact: Json = {name: load[name] for name in ("artifact_version", "digest") if name in load}
+    return {**page, **artifact, "loaded_bytes": load["bytes"], "victims": load["victims"], "reason": load["reason"]}

@@ -24,6 +24,8 @@ class ResidentModel:
     hits: int
     instance: str = ""
     """The id of the instance that holds it, in a list of the models of several."""
+    artifact_version: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,14 @@ NO_MEMORY = 507
 """AWS: "If there is not enough memory, the container must return an HTTP 507"."""
 NOTED = frozenset(
     name.lower().encode()
-    for name in (wire.COLD, wire.MODEL_CACHE, wire.ARTIFACT_VERSION, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
+    for name in (
+        wire.COLD,
+        wire.MODEL_CACHE,
+        wire.ARTIFACT_VERSION,
+        wire.ARTIFACT_DIGEST,
+        wire.NEW_SESSION_ID,
+        wire.CLOSED_SESSION_ID,
+    )
 )
 """The headers of an answer that the endpoint reads at the end, from whichever container they are."""
 

@@ -16,6 +16,7 @@ DRAW = "torpor.capture_draw"
 """The key of the scope under which a request keeps its draw. A request that cannot go inline, and a copy for a shadow
 variant, have the same one."""
 VERSION = wire.ARTIFACT_VERSION.lower().encode()
+DIGEST = wire.ARTIFACT_DIGEST.lower().encode()
 
 
 class SampledRequest(NamedTuple):
@@ -48,6 +49,7 @@ class SampledRequest(NamedTuple):
             _text(self.served.answer.header(VERSION)),
             ended,
             stream is not None and stream.cut,
+            _text(self.served.answer.header(DIGEST)),
         )
 
 

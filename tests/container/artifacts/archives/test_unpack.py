@@ -4,6 +4,7 @@ import gzip
 import os
 import stat
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ MODEL = {"model.json": b"{}", "code/inference.py": b"pass", "deep/er/still": b"x
 def unpack_bytes(archive: bytes, folder: Path, name: str = "houses/m.tar.gz", **limits: float) -> Seal:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "archive").write_bytes(archive)
-    return unpack(folder / "archive", folder / "model", UnpackLimits(**limits), name)  # type: ignore[arg-type]
+    seal, digest = unpack(folder / "archive", folder / "model", UnpackLimits(**limits), name)  # type: ignore[arg-type]
+    assert digest == sha256(archive).hexdigest(), "the digest is that of the artifact's bytes, whatever they hold"
+    return seal
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -100,6 +101,10 @@ def test_a_request_and_its_answer_are_captured(live: LiveEndpoint, bucket: str) 
     metadata = record["eventMetadata"]
     at = datetime.fromisoformat(metadata.pop("inferenceTime"))
     assert metadata.pop("torporModelVersion")
+    assert (
+        metadata.pop("torporModelDigest")
+        == sha256((live.folder("capturing") / "models/echo.tar.gz").read_bytes()).hexdigest()
+    )
     assert metadata == {
         "eventId": answer["ResponseMetadata"]["RequestId"],
         "customAttributes": ["trace=7"],

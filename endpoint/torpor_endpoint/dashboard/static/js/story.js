@@ -1,4 +1,4 @@
-// A model's whole story, as `torpor why` tells it, in a dialog.
+// A model's whole story and its origin, as `torpor why --origin` tells them, in a dialog.
 
 import { json } from "./asking.js";
 import { byId, el, setText } from "./dom.js";
@@ -31,9 +31,11 @@ export class StoryDialog {
   async #tell(endpoint, model) {
     const asked = (this.#asked += 1);
     try {
-      const story = await json("story", { endpoint, model });
+      const [story, { told: origin }] = await Promise.all(
+        ["story", "origin"].map((page) => json(page, { endpoint, model })),
+      );
       if (asked !== this.#asked) return;
-      this.#body.replaceChildren(...told(story));
+      this.#body.replaceChildren(...told(story), ...origins(origin));
       this.#tools.replaceChildren(...this.#buttons(endpoint, model));
     } catch (error) {
       if (asked === this.#asked) this.#body.replaceChildren(el("p", { role: "alert" }, error.message));
@@ -62,6 +64,11 @@ export class StoryDialog {
       this.#body.append(el("p", { role: "alert" }, error.message));
     }
   }
+}
+
+/** The nodes that say where the model comes from, as `torpor why --origin` does. */
+function origins(lines) {
+  return lines.length ? [el("pre", { class: "origin" }, lines.join("\n"))] : [];
 }
 
 /** The nodes of a story: its lines with their times, and what is so now. */
