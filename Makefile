@@ -13,7 +13,7 @@ RAN_AGAIN := build/tests-failed.xml
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: setup demo test test-failed test-report test-pythons test-account test-thorough test-ray test-gpu mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
-.PHONY: clients-open-inference clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
+.PHONY: clients-open-inference clients-openai clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
 
@@ -135,6 +135,11 @@ clients-open-inference: $(READY)
 	$(PYTHON) -m venv build/open-inference
 	build/open-inference/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[http]==2.73.*' open-inference-openapi
 	TORPOR_CLIENTS=open-inference TORPOR_PYTHON=build/open-inference/bin/python $(BIN)/python -m pytest -s tests/clients/test_open_inference.py
+
+clients-openai: $(READY)
+	$(PYTHON) -m venv build/openai
+	build/openai/bin/python -m pip install --quiet --disable-pip-version-check 'openai==3.*'
+	TORPOR_CLIENTS=openai TORPOR_PYTHON=build/openai/bin/python $(BIN)/python -m pytest -s tests/clients/test_openai.py
 
 # The SageMaker SDKs have environments of their own: version 2 takes 0.3 GB, version 3 takes 1 GB.
 clients-sagemaker-v2 clients-sagemaker-v3: clients-sagemaker-v%: $(READY) build/sagemaker-v%/.ready

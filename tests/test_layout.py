@@ -18,6 +18,7 @@ or many models come."""
 DATA = {"container/formats/xgboost/old_models"}
 PROGRAMS = {
     "clients/old_boto3.py",
+    "clients/openai_client.py",
     "clients/v2_clients.py",
     "clients/sagemaker_v2.py",
     "clients/sagemaker_v3.py",

@@ -45,6 +45,10 @@ SESSION_ANSWERS = (NEW_SESSION_ID, CLOSED_SESSION_ID)
 RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, *SESSION_ANSWERS)
 """The container's headers that reach the caller."""
 
+INVOCATION_PATH = "X-Amzn-SageMaker-Model-Invocation-Path"
+"""Says to a container of many models which of its operations a request is for, by the path that it has at a container
+of one (AWS's name, of InvokeEndpointWithBidirectionalStream)."""
+
 PING = "/ping"
 MODELS = "/models"
 INVOCATIONS = "/invocations"

@@ -22,7 +22,7 @@ from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
-from torpor_endpoint.services.service_register import ADDRESSES, OPEN_INFERENCE, RUNTIME, TF_SERVING
+from torpor_endpoint.services.service_register import ADDRESSES, OPEN_INFERENCE, OPENAI, RUNTIME, TF_SERVING
 
 if TYPE_CHECKING:
     from torpor_account.access.callers import Callers
@@ -69,14 +69,19 @@ class EndpointProcess:
     def _door(self, gateway: Gateway, callers: "Callers", inline: Inline) -> "AccessDoor":
         from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
         from torpor_endpoint.access.own_models import OwnModelsFace
-        from torpor_endpoint.faces.face_door import FACE_AT_THE_DOOR
+        from torpor_endpoint.faces.face_door import FACE_AT_THE_DOOR, OPENAI_AT_THE_DOOR
 
         roles = self._parts.role_parts
         return callers.door(
             gateway,
             tokened={} if roles is None else roles.pages,
             about_callers=OwnModelsFace(self._own_models, self._hosts_of, callers.login),
-            by_head={RUNTIME: AT_THE_DOOR, OPEN_INFERENCE: FACE_AT_THE_DOOR, TF_SERVING: FACE_AT_THE_DOOR},
+            by_head={
+                RUNTIME: AT_THE_DOOR,
+                OPEN_INFERENCE: FACE_AT_THE_DOOR,
+                TF_SERVING: FACE_AT_THE_DOOR,
+                OPENAI: OPENAI_AT_THE_DOOR,
+            },
             inline=InvocationDoor(callers.verifier, inline, callers.throttle).inline,
         )
 

@@ -19,7 +19,7 @@ from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.async_invocations import AsyncInvocations
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
-from torpor_endpoint.services.service_register import OPEN_INFERENCE, OWN, RUNTIME, TF_SERVING
+from torpor_endpoint.services.service_register import OPEN_INFERENCE, OPENAI, OWN, RUNTIME, TF_SERVING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +76,7 @@ class ServiceApps:
         services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
         services[OPEN_INFERENCE] = self.open_inference
         services[TF_SERVING] = self.tf_serving
+        services[OPENAI] = LazyApp(self._openai)
         return services
 
     def inline(self) -> dict[str, Inline]:
@@ -145,17 +146,26 @@ class ServiceApps:
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
     def _open_inference(self) -> "OpenInferenceFace":
+        from torpor_endpoint.faces.models_in_sight import ModelsInSight
         from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
         from torpor_endpoint.faces.open_inference.v2_repository import V2Repository
 
         models, parts = self._face_models, self._parts
-        repository = V2Repository(parts.roster, models.targets, self._ledger_reader, parts.flush_ledger)
-        return OpenInferenceFace(self.runtime, models, repository.rows())
+        sight = ModelsInSight(parts.roster, models.targets)
+        repository = V2Repository(parts.roster, models.targets, sight, self._ledger_reader, parts.flush_ledger)
+        return OpenInferenceFace(self.invocations, models, repository.rows())
+
+    def _openai(self) -> App:
+        from torpor_endpoint.faces.models_in_sight import ModelsInSight
+        from torpor_endpoint.faces.openai.openai_face import OpenAiFace
+
+        sight = ModelsInSight(self._parts.roster, self._face_models.targets)
+        return OpenAiFace(self.invocations, self._face_models, sight)
 
     def _tf_serving(self) -> "TfServingFace":
         from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
 
-        return TfServingFace(self.runtime, self._face_models)
+        return TfServingFace(self.invocations, self._face_models)
 
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.listed_models import page_of
+from torpor_container.core.protocols.protocol_types import openai_path
 from torpor_container.errors import ContainerGone, LoadFailed, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.transport.stream_client import StreamConnection, streamed
@@ -181,18 +182,20 @@ def _reply(answer: UpstreamAnswer) -> Reply:
 
 
 async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float, more: Headers = ()) -> Reply:
-    """`POST /invocations` of a single-model container, with these headers too. Raises TimedOut, NoAnswer."""
-    return await invoked(upstream, wire.INVOCATIONS, (*_sent(invocation), *more), invocation.body, timeout_s)
+    """`POST /invocations` of a single-model container, with these headers too; of a request of OpenAI's API, its own
+    path (as on AWS, whose route passes it to the image's own). Raises TimedOut, NoAnswer."""
+    return await invoked(upstream, _path_alone(invocation), (*_sent(invocation), *more), invocation.body, timeout_s)
 
 
 def streamed_alone(
     upstream: Upstream, invocation: Invocation, timeout_s: float, more: Headers = ()
 ) -> AbstractAsyncContextManager[StreamReply]:
-    """`POST /invocations` of a single-model container, in the parts that it sends. See `in_parts`."""
-    return in_parts(upstream, wire.INVOCATIONS, (*_sent(invocation), *more), invocation.body, timeout_s)
+    """As `invoked_alone`, in the parts that the container sends. See `in_parts`."""
+    return in_parts(upstream, _path_alone(invocation), (*_sent(invocation), *more), invocation.body, timeout_s)
 
 
-_JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))
+_CONTENT_TYPE = b"Content-Type"
+_JSON = ((_CONTENT_TYPE, b"application/json"), (b"Accept", b"application/json"))
 _TARGET = wire.TARGET_MODEL.encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _SESSION = frozenset(name.lower().encode() for name in wire.SESSION_ANSWERS)
@@ -205,8 +208,18 @@ def _path(model_id: str) -> str:
 
 
 def _sent(invocation: Invocation) -> Headers:
-    """The client's headers that reach a model. Headers that the client did not send are not added."""
-    return tuple((_SPELLED[name], value) for name, value in invocation.headers if name in _SPELLED and value)
+    """The client's headers that reach a model. Headers that the client did not send are not added, but for the path of
+    a request of OpenAI's API."""
+    headers = tuple((_SPELLED[name], value) for name, value in invocation.headers if name in _SPELLED and value)
+    path = openai_path(invocation.content_type)
+    if path is None:
+        return headers
+    kept = [header for header in headers if header[0] != _CONTENT_TYPE]
+    return (*kept, _JSON[0], (wire.INVOCATION_PATH.encode(), path.encode()))
+
+
+def _path_alone(invocation: Invocation) -> str:
+    return openai_path(invocation.content_type) or wire.INVOCATIONS
 
 
 def _text(answer: UpstreamAnswer) -> str:

@@ -7,7 +7,7 @@ Torpor's own pages and for services whose requests say it in their heads (`Calls
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -68,8 +68,8 @@ class CallsByHead:
     refuse: Refuse
     anybody: Callable[[Scope], bool] = _nobody_unsigned
     """Whether a request needs no caller, such as one that asks for health."""
-    passwords: bool = False
-    """Whether a caller may send an access key and its secret, by HTTP's Basic authentication, and sign nothing."""
+    unsigned: Sequence[Callable[[Verifier, Scope], CallerAccess | None]] = ()
+    """What else finds the caller of a request that is not signed, such as `Verifier.password_caller`; None: nobody."""
 
 
 class AboutCallers(Protocol):
@@ -186,8 +186,7 @@ class AccessDoor:
             if calls is not None and is_dashboards(scope):
                 access = self._pages.dashboards(scope)
             else:
-                by_password = self._verifier.password_caller(scope) if calls is not None and calls.passwords else None
-                access = by_password or self._caller(scope, body, signed_as(scope))
+                access = self._unsigned(calls, scope) or self._caller(scope, body, signed_as(scope))
             send = self._denied.noting([access], send)
             self._throttle.count(CallKind.CONTROL if calls is None else calls.kind, access.principal)
             if calls is not None and calls.need is not None:
@@ -239,6 +238,11 @@ class AccessDoor:
         if answer is not None:
             await sent(answer, send)
         return answer is not None
+
+    def _unsigned(self, calls: CallsByHead | None, scope: Scope) -> CallerAccess | None:
+        """Who sends what a service takes in place of a signature. Raises NotAuthentic, AccessRefused."""
+        finders = () if calls is None else calls.unsigned
+        return next((caller for find in finders if (caller := find(self._verifier, scope)) is not None), None)
 
     def _caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess:
         """Who signed the request. Raises NotAuthentic, also where nobody did."""

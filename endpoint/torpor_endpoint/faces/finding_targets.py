@@ -3,6 +3,7 @@ ending of its archive."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from torpor_account.s3.access.embedded import StorageError
@@ -20,6 +21,9 @@ class ModelListing(Protocol):
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         """All keys that begin with the prefix, in order. Raises StorageError."""
+
+    def head(self, bucket: str, key: str) -> object:
+        """Raises StorageError if there is no such object, or it cannot be read."""
 
 
 class Targets:
@@ -55,26 +59,35 @@ class Targets:
         """Whether there is an object of this name. True where that cannot be known, or the endpoint has one model."""
         if self._storage is None or not any(_prefixes(live)):
             return True
-        return await asyncio.to_thread(lambda: target in self._keys(live, target))
+        return await asyncio.to_thread(self._is_stored, live, target)
 
     async def listed(self, live: ServedEndpoint) -> list[str]:
         """The models of an endpoint of many: every object below its prefix. Empty where that cannot be read."""
         return await asyncio.to_thread(self._listed, live)
 
     def _looked_up(self, live: ServedEndpoint, model: str) -> str | None:
-        names = set(self._keys(live, model))
-        return next((name for name in (model, *(f"{model}{ending}" for ending in SUFFIXES)) if name in names), None)
+        """A few objects are asked for, however many there are: whoever asks for names that there are not lists none."""
+        names = (model, *(f"{model}{ending}" for ending in SUFFIXES))
+        return next((name for name in names if self._is_stored(live, name)), None)
+
+    def _is_stored(self, live: ServedEndpoint, target: str) -> bool:
+        assert self._storage is not None, "nothing is looked up without a storage"
+        for bucket, prefix in dict.fromkeys(_prefixes(live)):
+            with suppress(StorageError):  # the request itself tells its caller what is wrong
+                self._storage.head(bucket, f"{prefix}{target}")
+                return True
+        return False
 
     def _listed(self, live: ServedEndpoint) -> list[str]:
-        return list(dict.fromkeys(key for key in self._keys(live, "") if key and not key.endswith("/")))
+        return list(dict.fromkeys(key for key in self._keys(live) if key and not key.endswith("/")))
 
-    def _keys(self, live: ServedEndpoint, beginning: str) -> Iterator[str]:
+    def _keys(self, live: ServedEndpoint) -> Iterator[str]:
         assert self._storage is not None, "nothing is looked up without a storage"
         for bucket, prefix in dict.fromkeys(_prefixes(live)):
             try:
-                for key in self._storage.keys(bucket, f"{prefix}{beginning}"):
+                for key in self._storage.keys(bucket, prefix):
                     yield key.removeprefix(prefix)
-            except StorageError:  # the request itself tells its caller what is wrong
+            except StorageError:  # as above
                 continue
 
 

@@ -5,8 +5,7 @@ from functools import partial
 
 from torpor_account.aws.wire.asgi import Headers, Scope, TakeInline, Tell
 from torpor_endpoint.faces.finding_models import FoundModel
-from torpor_endpoint.faces.passage_calls import invocation_scope, telling
-from torpor_endpoint.runtime.app import RuntimeApp
+from torpor_endpoint.faces.passage_calls import AnswersInvocations, invocation_scope, telling
 from torpor_endpoint.runtime.face_notes import FaceNote
 
 Answered = Callable[[FaceNote, int, Headers, bytes], tuple[int, Headers, bytes]]
@@ -19,7 +18,7 @@ class InlineInference:
 
     def __init__(
         self,
-        runtime: RuntimeApp,
+        runtime: AnswersInvocations,
         face: str,
         way: Callable[[Scope], FoundModel | None],
         headers_for: Callable[[FoundModel], Headers],

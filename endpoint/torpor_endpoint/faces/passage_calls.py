@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, Tell, taken
+from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, TakeInline, Tell, taken
 from torpor_container.wire import Fault
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, TARGET_MODEL
 from torpor_endpoint.runtime.app import INVOCATIONS, PREFIX
@@ -18,6 +18,14 @@ from torpor_endpoint.runtime.request import INFERENCE_COMPONENT
 REPLACED = frozenset({CONTENT_TYPE, ACCEPT, TARGET_MODEL, INFERENCE_COMPONENT, b"authorization"})
 """The headers of a face's request that do not go on: InvokeEndpoint gets others, and no container a password."""
 LENGTH = b"content-length"
+
+
+class AnswersInvocations(Protocol):
+    """Answers InvokeEndpoint: the runtime, or what says where invocations belong."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def inline(self, scope: Scope) -> TakeInline | None: ...
 
 
 class Failure(NamedTuple):
@@ -31,10 +39,12 @@ Answer = Callable[[int, Headers, bytes], tuple[int, Headers, bytes]]
 """Turns the runtime's answer into the face's."""
 
 
-def invocation_scope(scope: Scope, endpoint: str, headers: Headers, note: FaceNote) -> Scope:
+def invocation_scope(
+    scope: Scope, endpoint: str, headers: Headers, note: FaceNote, operation: str = INVOCATIONS
+) -> Scope:
     """The scope of the InvokeEndpoint that stands for a face's request. `headers` come in place of REPLACED."""
     kept = [header for header in scope["headers"] if header[0] not in REPLACED]
-    path = f"{PREFIX}{endpoint}/{INVOCATIONS}"
+    path = f"{PREFIX}{endpoint}/{operation}"
     own = {"method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", FACE: note}
     return {**scope, **own, "headers": [*kept, *headers]}
 

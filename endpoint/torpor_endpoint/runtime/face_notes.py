@@ -5,6 +5,7 @@ along in the scope, so that the books have the face's name and the face can say 
 """
 
 from torpor_account.aws.wire.asgi import Scope
+from torpor_account.aws.wire.stream_framing import EVENT_STREAM, StreamFraming
 from torpor_endpoint.runtime.errors import RuntimeFault
 
 FACE = "torpor.face"
@@ -12,12 +13,13 @@ FACE = "torpor.face"
 
 
 class FaceNote:
-    """One request of a face. `fault` is None while nothing has gone wrong."""
+    """One request of a face. `fault` is None while nothing has gone wrong; `framing` is that of a streamed answer."""
 
-    __slots__ = ("face", "fault")
+    __slots__ = ("face", "fault", "framing")
 
-    def __init__(self, face: str) -> None:
+    def __init__(self, face: str, framing: StreamFraming = EVENT_STREAM) -> None:
         self.face = face
+        self.framing = framing
         self.fault: RuntimeFault | None = None
 
 
@@ -25,3 +27,9 @@ def face_of(scope: Scope) -> str:
     """The name of the face by which a request came; empty for SageMaker's own."""
     note: FaceNote | None = scope.get(FACE)
     return "" if note is None else note.face
+
+
+def framing_of(scope: Scope) -> StreamFraming:
+    """How the parts of a streamed answer leave: as AWS's event stream, unless a face says otherwise."""
+    note: FaceNote | None = scope.get(FACE)
+    return EVENT_STREAM if note is None else note.framing

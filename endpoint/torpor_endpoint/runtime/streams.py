@@ -12,20 +12,19 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
 from torpor_account.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
-from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream_answers import Body, UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.core.sending.machine import ACCEPT
 from torpor_endpoint.runtime.errors import (
     NO_RESPONSE,
-    ErrorPlace,
     RuntimeFault,
     check_attributes,
     model_error,
     no_response,
     timed_out,
 )
+from torpor_endpoint.runtime.face_notes import framing_of
 from torpor_endpoint.runtime.holding import PoolClosed
 from torpor_endpoint.runtime.kept_parts import KeptLimits, KeptParts, KeptStreams
 from torpor_endpoint.runtime.observing.observers import Observers
@@ -45,11 +44,9 @@ log = logging.getLogger(__name__)
 
 STREAM_ACCEPT = b"x-amzn-sagemaker-accept"
 """The header of the member Accept: InvokeEndpoint has the plain `Accept` for it."""
-STREAM_CONTENT_TYPE = b"x-amzn-sagemaker-content-type"
 COPIED = frozenset(
     name.lower().encode() for name in (wire.CUSTOM_ATTRIBUTES, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
 )
-PAYLOAD = PayloadParts("PayloadPart")
 STREAM = wire.WaitStep.STREAM.value
 LAST_WORD_S = 1.0
 """How long a caller that reads nothing may take for the exception at the end."""
@@ -185,6 +182,7 @@ class _OutgoingStream:
         self._failed = False
         self._left = True  # until all parts are sent, or the model has failed
         self._part_s = _part_s(passage)
+        self._framing = framing_of(passage.scope)
 
     async def begin(self) -> None:
         """Wait for the first part. Raises what the connection raises, and TimeoutError."""
@@ -198,18 +196,20 @@ class _OutgoingStream:
     async def send_all(self, send: Send) -> None:
         """Send the head, every part, and an exception if the model fails meanwhile."""
         await send({"type": "http.response.start", "status": 200, "headers": self._headers()})
-        last = b""
+        last: bytes | None = b""
         try:
             async with asyncio.timeout(self.passage.limits.stream_s - (self._clock() - self._sent_at_s)):
                 await self._send_parts(send)
         except StreamFailed as failed:
-            fault, place = failed.failure, self.passage.place
-            last = _out_of_time(place) if fault.timed_out else _broken(place, fault.message)
+            fault = failed.failure
+            last = self._out_of_time() if fault.timed_out else self._broken(fault.message)
         except UpstreamBroken:
-            last = _model_stream_error(NO_RESPONSE.format(endpoint=self.passage.home.endpoint), STREAM_BROKEN)
+            last = self._ending(NO_RESPONSE.format(endpoint=self.passage.home.endpoint), STREAM_BROKEN)
         except TimeoutError:
-            last = _out_of_time(self.passage.place)
-        self._failed, self._left = bool(last), False
+            last = self._out_of_time()
+        self._failed, self._left = last != b"", False
+        if last is None:
+            return  # the server breaks off an answer whose end its application does not send
         self._sent_bytes += len(last)
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WORD_S if last else None):
@@ -218,7 +218,7 @@ class _OutgoingStream:
     async def _send_parts(self, send: Send) -> None:
         parts, self._first = self._first, []
         while parts:
-            data = PAYLOAD.encode(parts[0]) if len(parts) == 1 else b"".join(map(PAYLOAD.encode, parts))
+            data = self._framing.encoded(parts)
             if self._kept is not None:
                 for part in parts:
                     self._kept.add(part)
@@ -232,9 +232,7 @@ class _OutgoingStream:
         answer, route = self._served.answer, self.passage.route
         assert route is not None, "only a routed request is served"
         headers = [header for header in answer.headers if header[0] in COPIED]
-        if (content_type := answer.header(b"content-type")) is not None:
-            headers.append((STREAM_CONTENT_TYPE, content_type))
-        headers.append((b"content-type", CONTENT_TYPE))
+        headers += self._framing.typed(answer.header(b"content-type"))
         copies = route.pool.variant.copies
         production = route.variant if copies is None else copies.placed_on
         headers.append((b"x-amzn-invoked-production-variant", production.encode()))
@@ -255,23 +253,21 @@ class _OutgoingStream:
         passage.end(200, self._sent_bytes, now_s - passage.began_s)
         return InvokeAnswer(200, self._headers(), [] if self._kept is None else self._kept.chunks())
 
+    def _out_of_time(self) -> bytes | None:
+        return self._ending(OUT_OF_TIME.format(container=self.passage.place.container), TIME_EXCEEDED)
+
+    def _broken(self, message: str) -> bytes | None:
+        place = self.passage.place
+        room = MESSAGE_MAX - len(BROKEN.format(container=place.container, message="", see=place.see))
+        text = BROKEN.format(container=place.container, message=message[: max(0, room)], see=place.see)
+        return self._ending(text, STREAM_BROKEN)
+
+    def _ending(self, message: str, code: str) -> bytes | None:
+        return self._framing.failure(self._served.answer.header(b"content-type"), message, code)
+
 
 def _part_s(passage: Passage) -> float:
     """The longest wait for one part: the instance's own limit, and a margin for an instance that says nothing."""
     assert passage.route is not None, "only a routed request is served"
     route = passage.route
     return route.pool.answer_within_s[route.path[-1]] + passage.limits.attempt_margin_s
-
-
-def _out_of_time(place: ErrorPlace) -> bytes:
-    return _model_stream_error(OUT_OF_TIME.format(container=place.container), TIME_EXCEEDED)
-
-
-def _broken(place: ErrorPlace, message: str) -> bytes:
-    room = MESSAGE_MAX - len(BROKEN.format(container=place.container, message="", see=place.see))
-    text = BROKEN.format(container=place.container, message=message[: max(0, room)], see=place.see)
-    return _model_stream_error(text, STREAM_BROKEN)
-
-
-def _model_stream_error(message: str, code: str) -> bytes:
-    return exception("ModelStreamError", {"Message": message, "ErrorCode": code})

@@ -67,10 +67,21 @@ SERVICES: tuple[AwsService[Any], ...] = (
 
 OPEN_INFERENCE = "open-inference"
 TF_SERVING = "tf-serving"
+OPENAI = "openai"
 FACES = (
     Address(OPEN_INFERENCE, signed_as=("sagemaker",), paths=re.compile(r"/v2(/.*)?", re.DOTALL)),
     Address(TF_SERVING, signed_as=("sagemaker",), paths=re.compile(r"/v1/(endpoints/[^/]+/)?models/.+", re.DOTALL)),
+    Address(
+        OPENAI,
+        signed_as=("sagemaker",),
+        paths=re.compile(
+            r"((/endpoints/[^/]+)?/openai/v1|/v1(/endpoints/[^/]+)?)/(chat/completions|completions|embeddings|models)"
+            r"|(/endpoints/[^/]+)?/openai/v1/models/.+",
+            re.DOTALL,
+        ),
+    ),
 )
-"""Protocols that are not AWS's, and the paths of each: no bucket of S3 can have such a name."""
+"""Protocols that are not AWS's, and the paths of each. No bucket of S3 can be called `v1` or `v2`; in buckets called
+`openai` and `endpoints` the few paths of OpenAI's API are its own, unless a request is signed for S3."""
 
 ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES, *FACES))

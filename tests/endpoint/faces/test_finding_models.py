@@ -8,6 +8,7 @@ import pytest
 
 from torpor_account.aws.wire.asgi import ACCESS
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, AccessRefused
+from torpor_account.s3.access.embedded import NotStored
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions, ServedVersions
 from torpor_endpoint.faces.choosing_endpoints import NoSuchModel
 from torpor_endpoint.faces.finding_models import FaceModels, NoSuchLabel, versioned, versions_of
@@ -99,9 +100,15 @@ class Listed:
 
     def __init__(self, *keys: str) -> None:
         self._keys = keys
+        self.heads: list[str] = []
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        return [key for key in self._keys if key.startswith(prefix)]
+        raise AssertionError("a name is looked up without a list, however many objects there are")
+
+    def head(self, bucket: str, key: str) -> None:
+        self.heads.append(key)
+        if key not in self._keys:
+            raise NotStored(key)
 
 
 def of_prefix(prefix: str) -> tuple[Any, ...]:
@@ -116,3 +123,10 @@ def test_a_name_is_looked_up_anew_once_its_endpoint_has_other_pools() -> None:
     again: Any = SimpleNamespace(name="shop", every_pool=of_prefix("new"))
     assert targets.known(again, "iris") is None
     assert asyncio.run(targets.found(again, "iris")) == "iris"
+
+
+def test_a_name_that_there_is_not_costs_a_few_questions_at_most() -> None:
+    bucket = Listed()
+    live: Any = SimpleNamespace(name="shop", every_pool=of_prefix("old"))
+    assert asyncio.run(Targets(bucket).found(live, "iris")) == "iris"
+    assert bucket.heads == ["old/iris", "old/iris.tar.gz", "old/iris.tgz", "old/iris.tar"]

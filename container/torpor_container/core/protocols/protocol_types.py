@@ -17,3 +17,18 @@ HEADER_SIZE: Final = "json-header-size"
 MODEL_NAME: Final = "model-name"
 MODEL_VERSION: Final = "model-version"
 """Parameters of both: how the caller called the model, percent-encoded."""
+OPENAI: Final = "application/vnd.torpor.openai+json"
+"""A request of OpenAI's API, whose body is as it was sent; OPERATION is what it asks for."""
+OPERATION: Final = "operation"
+OPENAI_PATHS: Final = {
+    "chat-completions": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "embeddings": "/v1/embeddings",
+}
+"""The operations, and the path of each at a container that answers it."""
+
+
+def openai_path(content_type: str) -> str | None:
+    """The path of the operation that a request of OPENAI asks for; None for any other request."""
+    kind, _, rest = content_type.partition(";")
+    return OPENAI_PATHS.get(rest.removeprefix(f"{OPERATION}=")) if kind == OPENAI else None

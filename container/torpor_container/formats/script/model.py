@@ -7,9 +7,11 @@ from typing import Any
 from torpor_container.content import RowLayout, decode
 from torpor_container.content.answers import json_list
 from torpor_container.content.media import JSON, LIBSVM, RECORDIO, media_type
+from torpor_container.core.protocols.protocol_types import openai_path
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
+from torpor_container.formats.protocols.openai_embeddings import in_openais_form
 from torpor_container.formats.script import script_tensors
 from torpor_container.formats.script.encodings.recordio_protobuf import NoRecords
 from torpor_container.formats.script.functions import Functions, import_script
@@ -71,8 +73,14 @@ class ScriptModel:
             return self._default.invoke(invocation)
         context = self._functions.context
         context.begin(_headers(invocation))
+        if (path := openai_path(invocation.content_type)) is not None:
+            return in_openais_form(path, invocation, self._in_parts)
         if are_for_script(invocation.content_type, self._functions.infer_fn):
             return script_tensors.answered(invocation, self._native, self._functions.infer_fn, self._whole)
+        return self._in_parts(invocation)
+
+    def _in_parts(self, invocation: Invocation) -> Reply | Streamed:
+        """The answer by the script's functions, as it makes it and as the caller takes it."""
         answer = self._answer(invocation)
         if isinstance(answer, Streamed) and not invocation.streamed:
             answer = answer.joined()

@@ -31,6 +31,7 @@ from torpor_endpoint.faces.open_inference.v2_answers import JSON_LENGTH, answere
 from torpor_endpoint.faces.open_inference.v2_control import check_control, members_of
 from torpor_endpoint.faces.open_inference.v2_paths import UnknownPath, V2Action, V2Call, parsed
 from torpor_endpoint.faces.passage_calls import (
+    AnswersInvocations,
     bodiless,
     drained,
     invocation_scope,
@@ -40,7 +41,6 @@ from torpor_endpoint.faces.passage_calls import (
     raw_path_of,
     sent_whole,
 )
-from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.face_notes import FaceNote
 
 FACE_NAME = "open-inference"
@@ -54,7 +54,7 @@ Control = Callable[[V2Call, Scope, bytes], Awaitable[Response]]
 class OpenInferenceFace:
     """An ASGI application. `control` has a row for each action that no instance answers."""
 
-    def __init__(self, runtime: RuntimeApp, models: FaceModels, control: Mapping[V2Action, Control]) -> None:
+    def __init__(self, runtime: AnswersInvocations, models: FaceModels, control: Mapping[V2Action, Control]) -> None:
         self._runtime = runtime
         self._models = models
         self._control = control

@@ -10,31 +10,24 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import ACCESS, Response, Scope
-from torpor_account.core.access.needs import CallerAccess
+from torpor_account.aws.wire.asgi import Response, Scope
 from torpor_container import wire
-from torpor_container.core.target_names import spelling_of
-from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.versions.version_answers import target_for
 from torpor_endpoint.faces.choosing_endpoints import (
     NoSuchModel,
-    endpoint_for,
     kind_of,
-    named_endpoint,
     naming_headers,
 )
 from torpor_endpoint.faces.finding_models import answering_of, versioned
 from torpor_endpoint.faces.finding_targets import Targets
+from torpor_endpoint.faces.models_in_sight import ModelsInSight, SeenModel
 from torpor_endpoint.faces.open_inference.v2_answers import in_json, refused
 from torpor_endpoint.faces.open_inference.v2_control import ONLY_VERSION, check_control, members_of
 from torpor_endpoint.faces.open_inference.v2_paths import V2Action, V2Call
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.retiring import retired
-from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.ledger.reader import LedgerReader, ModelSums
 
-NO_DECISIONS = 2**62
-"""An instance that gets it sends its state without decisions."""
 NOT_IN_MEMORY = "not in memory: it is loaded when it is called"
 NS = 1e9
 
@@ -46,11 +39,13 @@ class V2Repository:
         self,
         roster: FleetRoster,
         targets: Targets,
+        sight: ModelsInSight,
         ledger: Callable[[], LedgerReader],
         flush: Callable[[], Awaitable[object]],
     ) -> None:
         self._roster = roster
         self._targets = targets
+        self._sight = sight
         self._ledger = ledger
         self._flush = flush
 
@@ -66,16 +61,12 @@ class V2Repository:
         only_ready = members_of(body, ("ready",)).get("ready", False)
         if not isinstance(only_ready, bool):
             raise AwsError("BadRequest", 400, "ready is true or false")
-        live = self._live(call, scope)
-        resident = {model["name"] for model in await _resident(live)}
-        listed = [] if only_ready else await self._listed(live)
-        names = await self._may_see(live, scope, dict.fromkeys([*listed, *sorted(resident)]))
-        return in_json([_entry(name, name in resident) for name in names])
+        return in_json([_entry(one) for one in await self._sight.models(scope, call.endpoint, only_ready)])
 
     async def unload(self, call: V2Call, scope: Scope, body: bytes) -> Response:
         members_of(body, ("parameters",), ("parameters",))
         check_control(scope)
-        live = self._live(call, scope)
+        live = self._sight.live(scope, call.endpoint, call.model)
         if not kind_of(live).many:
             raise AwsError("BadRequest", 400, f"endpoint {live.name} serves no models by name, and keeps its one model")
         answering = answering_of(live, call.model)
@@ -89,15 +80,15 @@ class V2Repository:
 
     async def statistics(self, call: V2Call, scope: Scope, body: bytes) -> Response:
         """What the ledger knows of each model that was called, and the memory that it takes now."""
-        live = self._live(call, scope)
+        live = self._sight.live(scope, call.endpoint, call.model)
         await self._flush()
-        resident = {model["name"]: model["size_bytes"] for model in await _resident(live)}
+        resident = {model["name"]: model["size_bytes"] for model in await self._sight.resident(live)}
         sums = {one.model: one for one in await asyncio.to_thread(lambda: self._ledger().model_sums(live.name))}
         names: Iterable[str] = dict.fromkeys([*sums, *resident])
         if call.model:
             names = await self._of_model(call, scope, live, sums.keys() | resident.keys())
         else:
-            names = await self._may_see(live, scope, names)
+            names = await self._sight.visible(live, scope, names)
         stats = [_statistics(name, sums.get(name), resident.get(name)) for name in names]
         return in_json({"model_stats": stats})
 
@@ -108,7 +99,7 @@ class V2Repository:
             target = target_for(call.model, call.version or None)
         else:
             target = await self._targets.found(live, call.model)
-        if not await self._may_see(live, scope, [target]):
+        if not await self._sight.visible(live, scope, [target]):
             raise NoSuchModel(call.model)
         versioned(live, call.model, call.version)
         if answering is not None:
@@ -125,45 +116,10 @@ class V2Repository:
             raise NoSuchModel(call.model)
         return [target]
 
-    def _live(self, call: V2Call, scope: Scope) -> FleetEndpoint:
-        """Raises NoSuchEndpoint."""
-        name = endpoint_for(named_endpoint(scope, call.endpoint, self._roster), call.model, self._roster).name
-        live = self._roster.get(name)
-        assert live is not None, "it was found in this roster"
-        return live
 
-    async def _listed(self, live: FleetEndpoint) -> list[str]:
-        if kind_of(live).components:
-            return [*live.components, *live.adapters]
-        return await self._targets.listed(live) if kind_of(live).many else [live.name]
-
-    async def _may_see(self, live: FleetEndpoint, scope: Scope, names: Iterable[str]) -> list[str]:
-        access: CallerAccess | None = scope.get(ACCESS)
-        if access is None:
-            return list(names)
-        many = kind_of(live).many
-
-        def visible() -> list[str]:
-            def may(name: str) -> bool:
-                need = invocation("InvokeEndpoint", live.name, spelling_of(name) if many else None, access.place)
-                return access.decide(need).allowed
-
-            return list(filter(may, names))
-
-        return await asyncio.to_thread(visible)
-
-
-async def _resident(live: FleetEndpoint) -> list[wire.LoadedModel]:
-    """The models in memory of any instance of the endpoint."""
-    containers = [one for pool in live.every_pool for incarnation in pool.ready for one in incarnation.containers]
-    states = await asyncio.gather(*(state_of(container, after=NO_DECISIONS) for container in containers))
-    return [model for state in states if state is not None for model in state["models"]]
-
-
-def _entry(name: str, is_ready: bool) -> dict[str, str]:
-    if is_ready:
-        return {"name": name, "version": ONLY_VERSION, "state": "READY", "reason": ""}
-    return {"name": name, "version": ONLY_VERSION, "state": "UNAVAILABLE", "reason": NOT_IN_MEMORY}
+def _entry(model: SeenModel) -> dict[str, str]:
+    state, reason = ("READY", "") if model.loaded else ("UNAVAILABLE", NOT_IN_MEMORY)
+    return {"name": model.name, "version": model.version, "state": state, "reason": reason}
 
 
 def _statistics(name: str, sums: ModelSums | None, size_bytes: int | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from torpor_endpoint.faces.choosing_endpoints import NoSuchEndpoint, NoSuchModel
 from torpor_endpoint.faces.finding_models import FaceModels, FoundModel, NoSuchLabel, versions_of
 from torpor_endpoint.faces.inline_inferences import InlineInference
 from torpor_endpoint.faces.passage_calls import (
+    AnswersInvocations,
     bodiless,
     drained,
     invocation_scope,
@@ -34,7 +35,6 @@ from torpor_endpoint.faces.tf_serving.tfs_answers import (
     status_of,
 )
 from torpor_endpoint.faces.tf_serving.tfs_paths import Malformed, TfsAction, TfsCall, parsed
-from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.face_notes import FaceNote
 
 FACE_NAME = "tf-serving"
@@ -44,7 +44,7 @@ INFERENCES = frozenset({TfsAction.PREDICT, TfsAction.CLASSIFY, TfsAction.REGRESS
 class TfServingFace:
     """An ASGI application."""
 
-    def __init__(self, runtime: RuntimeApp, models: FaceModels) -> None:
+    def __init__(self, runtime: AnswersInvocations, models: FaceModels) -> None:
         self._runtime = runtime
         self._models = models
 
