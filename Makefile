@@ -133,7 +133,7 @@ clients-javascript: $(READY)
 
 clients-open-inference: $(READY)
 	$(PYTHON) -m venv build/open-inference
-	build/open-inference/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[http]==2.73.*' open-inference-openapi
+	build/open-inference/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[http,grpc]==2.73.*' open-inference-openapi
 	TORPOR_CLIENTS=open-inference TORPOR_PYTHON=build/open-inference/bin/python $(BIN)/python -m pytest -s tests/clients/test_open_inference.py
 
 clients-openai: $(READY)

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class EndpointProcess:
         self._options = options
         self._parts = Parts(options)
         self._chores = Chores(self._parts)
+        self._outermost: WebPages | None = None
 
     def app(self) -> WebPages:
         """The outermost application: refuses foreign web pages, and hands all else to the gateway."""
@@ -53,9 +54,11 @@ class EndpointProcess:
         own, excepted = own_hosts_of(options, socket.gethostname()), self._parts.account.cross_origin()
         callers = self._callers()
         if callers is None:
-            return WebPages(gateway, own, excepted)
+            self._outermost = WebPages(gateway, own, excepted)
+            return self._outermost
         door = self._door(gateway, callers, apps.invocations.inline)
-        return WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
+        self._outermost = WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
+        return self._outermost
 
     def _callers(self) -> "Callers | None":
         """None where callers are not verified."""
@@ -136,7 +139,18 @@ class EndpointProcess:
             ]
             closing.push_async_callback(_cancel, tasks)
             closing.callback(parts.tables.close)
+            if self._options.grpc_port is not None:
+                await closing.enter_async_context(self._grpc(self._options.grpc_port))
             yield
+
+    def _grpc(self, port: int) -> AbstractAsyncContextManager[None]:
+        from torpor_endpoint.faces.grpc_face.grpc_server import grpc_served
+
+        options, app = self._options, self._outermost
+        assert app is not None, "it is made before it runs"
+        certificate, key = options.tls_cert, options.tls_key
+        files = None if certificate is None or key is None else (certificate, key)
+        return grpc_served(app, options.host, port, files)
 
 
 def own_hosts_of(options: Options, machine: str) -> OwnHosts:

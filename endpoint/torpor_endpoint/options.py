@@ -44,6 +44,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`).", metavar="FILE"),
     Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase.", metavar="FILE"),
     Option("--tls-self-signed", "tls_self_signed", None, False, "Serve HTTPS with a certificate that the endpoint makes for local use, keeps in the data folder, and renews. `torpor env` prints the `AWS_CA_BUNDLE` by which clients trust it."),
+    Option("--grpc-port", "grpc_port", port, None, "Serve the Open Inference Protocol over gRPC too, on this port of the same address, with the same TLS and callers (`docs/how-to/open-inference.md`). It needs the extra `grpc`.", metavar="N"),
     Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit.", metavar="N"),
     Option("--rate-limit", "rate_limits", str, (), "With `--auth`, how many calls per second each user or role may make, as `KIND=N`: `invocations`, `control`, `s3` or `pages` (`docs/how-to/users-and-policies.md`). There are no limits unless you set them. You may repeat it.", many=True, metavar="KIND=N"),
     Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True, metavar="NAME"),
@@ -124,6 +125,7 @@ class Options:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_self_signed: bool = False
+    grpc_port: int | None = None
     connections_per_client: int = 1000
     rate_limits: tuple[str, ...] = ()
     called: str | None = None

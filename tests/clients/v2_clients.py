@@ -1,16 +1,19 @@
-"""Clients of the Open Inference Protocol, unchanged, against an endpoint: Triton's over HTTP, and the protocol's own.
+"""Clients of the Open Inference Protocol, unchanged, against an endpoint: Triton's, over HTTP and gRPC, and its own.
 
-    TORPOR_PYTHON=<a Python with tritonclient[http] and open-inference-openapi> TORPOR_CLIENTS=open-inference \
+    TORPOR_PYTHON=<a Python with tritonclient[http,grpc] and open-inference-openapi> TORPOR_CLIENTS=open-inference \
         python -m pytest tests/clients/test_open_inference.py
 
-Its arguments are the endpoint's address, a model's name, the text of a row, and the number that must come back.
+Its arguments are the endpoint's address, that of its gRPC, a model's name, the text of a row, and the number that must
+come back.
 """
 
+import queue
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tritonclient.grpc as triton_grpc  # type: ignore[import-not-found]
 import tritonclient.http as triton  # type: ignore[import-not-found]
 from open_inference.openapi.client import OpenInferenceClient  # type: ignore[import-not-found]
 from open_inference.openapi.errors import BadRequestError  # type: ignore[import-not-found]
@@ -18,10 +21,11 @@ from open_inference.openapi.types import InferenceRequest, RequestInput, TensorD
 from tritonclient.utils import InferenceServerException  # type: ignore[import-not-found]
 
 
-def main(url: str, model: str, row: str, expected: str) -> None:
+def main(url: str, grpc_url: str, model: str, row: str, expected: str) -> None:
     rows = np.array([[float(cell) for cell in row.split(",")]] * 2, np.float32)
     triton_client(url, model, rows, float(expected))
     own_client(url, model, rows, float(expected))
+    grpc_client(grpc_url, model, rows, float(expected))
 
 
 def refused(kind: type[Exception], call: Callable[[], object]) -> str:
@@ -58,6 +62,34 @@ def triton_client(url: str, model: str, rows: Any, expected: float) -> None:
     told = refused(InferenceServerException, lambda: client.infer(model, [tensor]))
     assert "the model takes 4 columns, and the rows have 2" in told
     print("tritonclient passes")
+
+
+def grpc_client(url: str, model: str, rows: Any, expected: float) -> None:
+    client = triton_grpc.InferenceServerClient(url)
+    assert client.is_server_live()
+    assert client.is_server_ready()
+    assert client.is_model_ready(model)
+    assert client.get_server_metadata().name == "torpor"
+    source = client.get_model_metadata(model).inputs[0]
+    tensor = triton_grpc.InferInput(source.name, list(rows.shape), source.datatype)
+    tensor.set_data_from_numpy(rows)
+    answer = client.infer(model, [tensor], request_id="7")
+    np.testing.assert_allclose(answer.as_numpy("predict"), [expected] * 2, rtol=1e-6)
+    answers: queue.Queue[Any] = queue.Queue()
+    client.start_stream(lambda result, error: answers.put((result, error)))
+    for name in (model, "none", model):
+        client.async_stream_infer(name, [tensor])
+    came = [answers.get(timeout=60) for _ in range(3)]
+    client.stop_stream()
+    assert [error is None for _, error in came] == [True, False, True]
+    np.testing.assert_allclose(came[2][0].as_numpy("predict"), [expected] * 2, rtol=1e-6)
+    client.load_model(model)
+    index = client.get_model_repository_index().models
+    assert [one.state for one in index if one.name.startswith(model)] == ["READY"]
+    assert client.get_inference_statistics(model).model_stats[0].inference_stats.success.count >= 1
+    client.unload_model(model)
+    assert "none" in refused(InferenceServerException, lambda: client.infer("none", [tensor]))
+    print("tritonclient over gRPC passes")
 
 
 def own_client(url: str, model: str, rows: Any, expected: float) -> None:

@@ -1,7 +1,7 @@
 """How the door asks callers of the faces: by a signature, or by what the protocols' clients send in place of one.
 
 Those clients sign nothing. Each has a way to send HTTP's Basic authentication: an access key and its secret. OpenAI's
-send a bearer token. The face itself checks what a caller may do, once it knows the model.
+send a bearer token, which any face takes. The face itself checks what a caller may do, once it knows the model.
 """
 
 from torpor_account.access.bearer_tokens import bearer_caller
@@ -42,7 +42,7 @@ FACE_AT_THE_DOOR = CallsByHead(
     None,
     refuse,
     anybody=lambda scope: scope["path"].rstrip("/") in OPEN,
-    unsigned=(Verifier.password_caller,),
+    unsigned=(bearer_caller, Verifier.password_caller),
 )
 OPENAI_AT_THE_DOOR = CallsByHead(
     CallKind.INVOCATIONS, None, refuse_in_openais_form, unsigned=(bearer_caller, Verifier.password_caller)

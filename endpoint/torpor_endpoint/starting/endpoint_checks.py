@@ -17,7 +17,14 @@ from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.host.ray.ray_address import address_of, names_ray
 from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
-from torpor_endpoint.starting.option_checks import check_cryptography, check_rows, check_telemetry, is_installed, is_url
+from torpor_endpoint.starting.option_checks import (
+    check_cryptography,
+    check_grpc,
+    check_rows,
+    check_telemetry,
+    is_installed,
+    is_url,
+)
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 """What boto3 accepts as a region: the label of a host name."""
@@ -35,6 +42,8 @@ def check(options: Options) -> None:
         raise BadOption(f"--images: {error}") from error
     if options.otel:
         check_telemetry()
+    if options.grpc_port is not None:
+        check_grpc()
     if options.tls:
         check_cryptography("--tls-self-signed" if options.tls_self_signed else "--tls-cert")
     try:

@@ -15,6 +15,9 @@ SomeOptions = TypeVar("SomeOptions")  # of an endpoint or of a router
 OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 """What `--otel` imports."""
 
+GRPC_MODULES = ("grpc", "grpc_health", "grpc_reflection", "google.protobuf")
+"""What `--grpc-port` imports."""
+
 
 def check_rows(options: SomeOptions, rows: Iterable[tuple[str, Callable[[SomeOptions], bool], str]]) -> None:
     """Check the options by rows such as those of CHECKS. Raises BadOption."""
@@ -27,6 +30,12 @@ def check_cryptography(flag: str) -> None:
     """Raises BadOption for a flag that needs a package which is not installed."""
     if not is_installed("cryptography"):
         raise BadOption(f"{flag}: the package cryptography is not installed: {how_to_install('tls')}")
+
+
+def check_grpc() -> None:
+    """Raises BadOption where `--grpc-port` has not the packages that it needs."""
+    if not all(map(is_installed, GRPC_MODULES)):
+        raise BadOption(f"--grpc-port: gRPC is not installed: {how_to_install('grpc')}")
 
 
 def check_telemetry() -> None:

@@ -1,0 +1,168 @@
+"""The Open Inference Protocol over gRPC: each call asks the face over REST, and answers in the service's messages."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+import grpc
+from google.protobuf.json_format import ParseDict
+
+from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, UNARY, message
+from torpor_endpoint.faces.grpc_face.grpc_tensors import BadTensor, body_of, response_of
+from torpor_endpoint.faces.grpc_face.http_questions import HttpAnswer, HttpQuestions, model_path
+
+NAME = f"{PACKAGE}.{SERVICE}"
+JSON_LENGTH = b"inference-header-content-length"
+CODES = {
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    403: grpc.StatusCode.PERMISSION_DENIED,
+    404: grpc.StatusCode.NOT_FOUND,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    501: grpc.StatusCode.UNIMPLEMENTED,
+    503: grpc.StatusCode.UNAVAILABLE,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,
+    507: grpc.StatusCode.RESOURCE_EXHAUSTED,
+}
+"""Of HTTP's statuses; any other is INVALID_ARGUMENT below 500, and INTERNAL else."""
+
+
+class RefusedByFace(Exception):
+    """The face refuses a call."""
+
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class InferenceService:
+    """Makes the handlers of the service."""
+
+    def __init__(self, questions: HttpQuestions) -> None:
+        self._questions = questions
+
+    def handler(self) -> Any:
+        calls: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
+            "ServerLive": self._live,
+            "ServerReady": self._ready,
+            "ModelReady": self._model_ready,
+            "ServerMetadata": self._server_metadata,
+            "ModelMetadata": self._model_metadata,
+            "ModelInfer": self._infer,
+            "ModelStatistics": self._statistics,
+            "RepositoryIndex": self._index,
+            "RepositoryModelLoad": self._load,
+            "RepositoryModelUnload": self._unload,
+        }
+        handlers = {name: _unary(name, calls[name]) for name in UNARY}
+        handlers[STREAM] = grpc.stream_stream_rpc_method_handler(
+            self._stream,
+            request_deserializer=message("ModelInferRequest").FromString,
+            response_serializer=message(f"{STREAM}Response").SerializeToString,
+        )
+        return grpc.method_handlers_generic_handler(NAME, handlers)
+
+    # -- the calls: each raises RefusedByFace ------------------------------------------------------------------
+    async def _live(self, request: Any, context: Any) -> Any:
+        await self._asked(context, "GET", "/v2/health/live")
+        return message("ServerLiveResponse")(live=True)
+
+    async def _ready(self, request: Any, context: Any) -> Any:
+        await self._asked(context, "GET", "/v2/health/ready")
+        return message("ServerReadyResponse")(ready=True)
+
+    async def _model_ready(self, request: Any, context: Any) -> Any:
+        """A model that there is not is not ready, as at Triton."""
+        answer = await self._questions.ask(context, "GET", model_path(request.name, request.version, "/ready"))
+        if answer.status != 404:
+            _check(answer)
+        return message("ModelReadyResponse")(ready=answer.status == 200)
+
+    async def _server_metadata(self, request: Any, context: Any) -> Any:
+        return _parsed("ServerMetadataResponse", await self._asked(context, "GET", "/v2"))
+
+    async def _model_metadata(self, request: Any, context: Any) -> Any:
+        answer = await self._asked(context, "GET", model_path(request.name, request.version))
+        return _parsed("ModelMetadataResponse", answer)
+
+    async def _statistics(self, request: Any, context: Any) -> Any:
+        path = model_path(request.name, request.version, "/stats") if request.name else "/v2/models/stats"
+        return _parsed("ModelStatisticsResponse", await self._asked(context, "GET", path))
+
+    async def _index(self, request: Any, context: Any) -> Any:
+        body = json.dumps({"ready": request.ready}).encode()
+        answer = await self._asked(context, "POST", "/v2/repository/index", body)
+        return ParseDict({"models": json.loads(answer.body)}, message("RepositoryIndexResponse")())
+
+    async def _load(self, request: Any, context: Any) -> Any:
+        await self._control(request, context, "load")
+        return message("RepositoryModelLoadResponse")()
+
+    async def _unload(self, request: Any, context: Any) -> Any:
+        await self._control(request, context, "unload")
+        return message("RepositoryModelUnloadResponse")()
+
+    async def _infer(self, request: Any, context: Any) -> Any:
+        try:
+            json_length, body = body_of(request)
+        except BadTensor as error:
+            raise RefusedByFace(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
+        path = model_path(request.model_name, request.model_version, "/infer")
+        length = (JSON_LENGTH, b"%d" % json_length)
+        answer = await self._questions.ask(context, "POST", path, body, (length,))
+        _check(answer)
+        size = answer.headers.get(JSON_LENGTH)
+        return response_of(answer.body, None if size is None else int(size))
+
+    async def _stream(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        """One answer for each request, in their order. A refusal ends no stream: it is an answer, as at Triton."""
+        kind = message(f"{STREAM}Response")
+        async for request in requests:
+            try:
+                yield kind(infer_response=await self._infer(request, context))
+            except RefusedByFace as refused:
+                yield kind(error_message=str(refused), infer_response=message("ModelInferResponse")(id=request.id))
+
+    async def _control(self, request: Any, context: Any, verb: str) -> None:
+        names = [name for name in request.parameters if name != "unload_dependents"]
+        body = json.dumps({"parameters": dict.fromkeys(names, "")}).encode()
+        await self._asked(context, "POST", f"/v2/repository/models/{quote(request.model_name, safe='')}/{verb}", body)
+
+    async def _asked(self, context: Any, method: str, path: str, body: bytes = b"") -> HttpAnswer:
+        answer = await self._questions.ask(context, method, path, body)
+        _check(answer)
+        return answer
+
+
+def _unary(name: str, call: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    async def answer(request: Any, context: Any) -> Any:
+        try:
+            return await call(request, context)
+        except RefusedByFace as refused:
+            await context.abort(refused.code, str(refused))
+
+    return grpc.unary_unary_rpc_method_handler(
+        answer,
+        request_deserializer=message(f"{name}Request").FromString,
+        response_serializer=message(f"{name}Response").SerializeToString,
+    )
+
+
+def _check(answer: HttpAnswer) -> None:
+    """Raises RefusedByFace for an answer that is no success."""
+    if 200 <= answer.status < 300:
+        return
+    try:
+        said = json.loads(answer.body)
+        text = str(said.get("error") or said.get("message") or said)
+    except (ValueError, AttributeError):
+        text = answer.body.decode("utf-8", "replace")
+    otherwise = grpc.StatusCode.INTERNAL if answer.status >= 500 else grpc.StatusCode.INVALID_ARGUMENT
+    raise RefusedByFace(CODES.get(answer.status, otherwise), text)
+
+
+def _parsed(name: str, answer: HttpAnswer) -> Any:
+    """What gRPC's messages do not have, such as a cache's hits, is left out."""
+    return ParseDict(json.loads(answer.body), message(name)(), ignore_unknown_fields=True)
