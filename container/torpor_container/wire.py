@@ -151,6 +151,7 @@ class ContainerCommand(TypedDict, total=False):
     files: dict[str, str]  # written to its temporary folder before the start
     ready: list[str]  # paths that must all answer 2xx
     opt_ml: bool  # its processes see the instance's base folder at /opt/ml
+    protocol: str  # how it loads models: one of `image.server_command.PROTOCOLS`
 
 
 class DecisionRecord(TypedDict, total=False):

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from torpor_container.adapter.contract_client import ContractClient
-from torpor_container.adapter.foreign_models import FORMAT, ForeignModel, ForeignSingle
+from torpor_container.adapter.foreign_models import FORMAT, ForeignModel, ForeignSingle, ModelCalls
 from torpor_container.adapter.foreign_server import ForeignServer
 from torpor_container.adapter.model_adapters import Folders, ModelAdapters
+from torpor_container.adapter.repository_client import RepositoryClient
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
+from torpor_container.image.server_command import OPEN_INFERENCE, SAGEMAKER
 from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
@@ -55,7 +57,7 @@ class ForeignLoader(ContainerLoader):
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
         super().__init__(server, environment, clock)
-        self._contract = ContractClient(server.upstream)
+        self._contract: ModelCalls = ContractClient(server.upstream)
         self._sizing = Sizing({})
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
@@ -66,7 +68,7 @@ class ForeignLoader(ContainerLoader):
 
     async def start(self) -> None:
         await self._server.start(self._environment)
-        self._contract = ContractClient(self._server.upstream)
+        self._contract = _client_of(self._server)
         self._watch = asyncio.create_task(self._watch_models(), name="watch the container's models")
 
     async def close(self) -> None:
@@ -168,6 +170,8 @@ class ForeignSingleLoader(ContainerLoader):
 
     async def _load(self, placed: Placed) -> Loaded:
         began_s = self._clock()
+        if self._server.protocol != SAGEMAKER:
+            raise LoadFailed(f"a container with protocol {self._server.protocol} serves many models: use MultiModel")
         try:
             await on_thread(_put_in_place, placed.directory, self._base_dir / "model")
             await self._server.start(self._environment)
@@ -176,6 +180,12 @@ class ForeignSingleLoader(ContainerLoader):
         await self._server.ready()
         size_bytes = await on_thread(self._server.own_bytes)
         return Loaded(ForeignSingle(self._server.upstream, self._adapters), size_bytes, self._clock() - began_s)
+
+
+def _client_of(server: ForeignServer) -> ModelCalls:
+    if server.protocol == OPEN_INFERENCE:
+        return RepositoryClient(server.upstream, server.models_dir)
+    return ContractClient(server.upstream)
 
 
 def _put_in_place(directory: Path, place: Path) -> None:

@@ -1,9 +1,10 @@
 """Models inside a foreign container, as the keeper sees them."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Protocol
 
-from torpor_container.adapter.contract_client import NOT_FOUND, ContractClient, invoked_alone, streamed_alone
+from torpor_container.adapter.contract_client import NOT_FOUND, invoked_alone, streamed_alone
 from torpor_container.adapter.model_adapters import ModelAdapters
 from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply, StreamReply
@@ -15,6 +16,24 @@ from torpor_container.wire import WaitStep
 FORMAT = "container"
 
 
+class ModelCalls(Protocol):
+    """How a container of many models is told to load, unload and invoke them; see `ContractClient`."""
+
+    async def load(self, model_id: str, url: str, target: str) -> None: ...
+
+    async def unload(self, model_id: str, target: str) -> None: ...
+
+    async def has(self, model_id: str) -> bool: ...
+
+    async def listed(self) -> set[str]: ...
+
+    async def invoke(self, model_id: str, target: str, invocation: Invocation, timeout_s: float) -> Reply: ...
+
+    def stream(
+        self, model_id: str, target: str, invocation: Invocation, timeout_s: float
+    ) -> AbstractAsyncContextManager[StreamReply]: ...
+
+
 class ForeignModel:
     """One of the many models of a container."""
 
@@ -22,7 +41,7 @@ class ForeignModel:
     needs_folder = True  # a server may start another worker for it at any time
     workers: int | None = None  # its server's own affair
 
-    def __init__(self, contract: ContractClient, placed: Placed) -> None:
+    def __init__(self, contract: ModelCalls, placed: Placed) -> None:
         self.model_id = placed.model_id
         self.alive = True
         self._contract = contract

@@ -75,6 +75,7 @@ class ForeignServer:
         self._block = _free_block()
         port = self._block.port
         command = self._command.filled(self._places(port))
+        self.models_dir.mkdir()
         for name, text in command.files.items():
             (self._temp / name).parent.mkdir(parents=True, exist_ok=True)
             (self._temp / name).write_text(text)
@@ -89,6 +90,17 @@ class ForeignServer:
         )
         self.upstream = Upstream(("127.0.0.1", port), IDLE_MAX_S)
         self._watch = asyncio.create_task(self._watch_process(self._child), name="watch the container")
+
+    @property
+    def protocol(self) -> str:
+        """How it loads and unloads models."""
+        return self._command.protocol
+
+    @property
+    def models_dir(self) -> Path:
+        """The folder in which a server with a repository of its own finds its models. It is there once it starts."""
+        assert self._temp is not None, "it has started"
+        return self._temp / "models"
 
     async def ready(self) -> None:
         """Wait until it answers its readiness paths."""
@@ -135,6 +147,9 @@ class ForeignServer:
             "temp": str(self._temp),
             "base_dir": self.seen(self._base_dir),
             "model_dir": self.seen(self._base_dir / "model"),
+            "models_dir": str(self.models_dir),
+            "grpc_port": str(port + 1),
+            "metrics_port": str(port + 2),
         }
 
     def _wiring(self, port: int) -> dict[str, str]:

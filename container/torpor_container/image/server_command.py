@@ -8,13 +8,19 @@ from typing import Any
 
 from torpor_container import wire
 
+SAGEMAKER, OPEN_INFERENCE = "sagemaker", "open-inference"
+PROTOCOLS = (SAGEMAKER, OPEN_INFERENCE)
+"""How a container of many models loads and unloads them: by SageMaker's contract, or as its own model repository."""
+
 
 @dataclass(frozen=True)
 class ServerCommand:
     """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
-    `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own.
+    `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own. `protocol`
+    is how it is told to load and unload models: one of PROTOCOLS.
 
-    In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for those of the instance.
+    In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for those of the instance;
+    `{models_dir}`, `{grpc_port}` and `{metrics_port}` for what a server of OPEN_INFERENCE needs beside.
     """
 
     arguments: tuple[str, ...]
@@ -22,6 +28,7 @@ class ServerCommand:
     files: Mapping[str, str] = field(default_factory=dict)
     ready: tuple[str, ...] = (wire.PING,)
     opt_ml: bool = False
+    protocol: str = SAGEMAKER
 
     @classmethod
     def read(cls, text: str) -> "ServerCommand | None":
@@ -43,7 +50,10 @@ class ServerCommand:
         opt_ml = document.get("opt_ml", False)
         if not isinstance(opt_ml, bool):
             raise ValueError("opt_ml must be true or false")
-        return cls(arguments, _pairs(document, "environment"), files, ready, opt_ml)
+        protocol = document.get("protocol", SAGEMAKER)
+        if protocol not in PROTOCOLS:
+            raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}")
+        return cls(arguments, _pairs(document, "environment"), files, ready, opt_ml, protocol)
 
     def filled(self, places: Mapping[str, str]) -> "ServerCommand":
         """The command with every known `{place}` replaced. Other braces stay as they are."""
@@ -53,6 +63,7 @@ class ServerCommand:
             {name: _fill(text, places) for name, text in self.files.items()},
             self.ready,
             self.opt_ml,
+            self.protocol,
         )
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from torpor_container import wire
 from torpor_container.core.devices.asked_device import DeviceKind
+from torpor_container.image.server_command import OPEN_INFERENCE
 from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
 from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SCRIPT_NETWORKS
@@ -210,6 +211,8 @@ def _foreign(container: Container, around: Surroundings) -> str:
     if found is None or found.command is None:
         return ""
     ready = [wire.PING, wire.MODELS] if container.multi_model else [wire.PING]
+    if found.command.get("protocol") == OPEN_INFERENCE:
+        ready = ["/v2/health/ready"]
     return json.dumps({"ready": ready, **found.command})
 
 
