@@ -57,6 +57,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
         "Part of a streamed answer",
         "Foreign container that loads",
     ),
+    "container/torpor_container/adapter/repository_client.py": (
+        "Part of a streamed answer",
+        "Foreign container that loads",
+    ),
     "container/torpor_container/adapter/foreign_server.py": (
         "Foreign container that answers no ping",
         "Container of another",
