@@ -49,6 +49,11 @@ class TestTfServing:
         signature = metadata["metadata"]["signature_def"]["signature_def"]["serving_default"]
         assert signature["inputs"]["input"]["dtype"] == "DT_FLOAT"
 
+    @pytest.mark.parametrize("path", ["good:predict", "none/labels/x:predict", "none"])
+    def test_who_sends_a_large_body_reads_the_refusal(self, live: LiveEndpoint, path: str) -> None:
+        status, answer = answered(live, path, bytes(8 << 20))
+        assert (status, list(answer)) == (400, ["error"])
+
     @pytest.mark.parametrize(
         ("path", "body", "status", "text"),
         [
