@@ -81,6 +81,15 @@ def _package(member: str) -> Resources:
 _GROUP = _named("model-package-group", "ModelPackageGroupName")
 
 
+_ARTIFACT, _ACTION = _named("artifact", "ArtifactArn"), _named("action", "ActionName")
+_CONTEXT = _named("context", "ContextName")
+
+
+def _ends(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    """Both entities of an association."""
+    return [sagemaker_arn(str(params.get(member, ""))) for member in ("SourceArn", "DestinationArn")]
+
+
 def _new_package(params: Params, place: AccessPlace) -> Sequence[str | None]:
     """The package, or the group that it becomes a version of."""
     named = "ModelPackageGroupName" in params
@@ -166,6 +175,14 @@ SAGEMAKER: Rights = {
     **rows(_package("ModelPackageName"), "DescribeModelPackage", "DeleteModelPackage"),
     **rows(_package("ModelPackageArn"), "UpdateModelPackage"),
     **rows(anything, "ListModelPackageGroups", "ListModelPackages"),
+    **rows(anything, "CreateArtifact", tagged=True),
+    **rows(_ARTIFACT, "DescribeArtifact", "UpdateArtifact", "DeleteArtifact"),
+    **rows(_ACTION, "CreateAction", tagged=True),
+    **rows(_ACTION, "DescribeAction", "UpdateAction", "DeleteAction"),
+    **rows(_CONTEXT, "CreateContext", tagged=True),
+    **rows(_CONTEXT, "DescribeContext", "UpdateContext", "DeleteContext"),
+    **rows(_ends, "AddAssociation", "DeleteAssociation"),
+    **rows(anything, "ListArtifacts", "ListActions", "ListContexts", "ListAssociations", "QueryLineage"),
     **rows(_TRAINING, "CreateTrainingJob", keys=_of_training, passes=("RoleArn",), tagged=True),
     **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),

@@ -16,16 +16,25 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
     from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+    from torpor_endpoint.services.sagemaker.lineage import differences as of_lineage
+    from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
     from torpor_endpoint.services.training import differences as of_training
     from torpor_endpoint.services.training import operations as training
     from torpor_endpoint.services.transform import differences as of_transform
     from torpor_endpoint.services.transform import operations as transform
 
-    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS, *transform.OPERATIONS)
+    operations = (
+        *service.OPERATIONS,
+        *experiments.OPERATIONS,
+        *training.OPERATIONS,
+        *transform.OPERATIONS,
+        *lineage.OPERATIONS,
+    )
     known = {
         **differences.DIFFERENCES,
         **of_components.DIFFERENCES,
         **of_experiments.DIFFERENCES,
+        **of_lineage.DIFFERENCES,
         **of_training.DIFFERENCES,
         **of_transform.DIFFERENCES,
     }

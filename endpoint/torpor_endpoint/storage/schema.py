@@ -56,5 +56,6 @@ RECORDS = DatabasePart(
         record_tables("package_groups", "model_packages"),
         _cards("model_packages", further=("group_name",)),
         Migration("CREATE INDEX packages_by_group ON model_packages (group_name);"),
+        record_tables("lineage_entities", "lineage_associations"),
     ),
 )

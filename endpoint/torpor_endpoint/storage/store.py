@@ -13,6 +13,7 @@ from torpor_account.storage.record_table import Card, RecordTable
 from torpor_account.storage.tag_store import Tags
 from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentStatus
 from torpor_endpoint.core.resource_records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
+from torpor_endpoint.storage.lineage_store import LineageStore
 from torpor_endpoint.storage.package_store import PackageStore
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord, ComponentRecord)
@@ -47,6 +48,7 @@ class Store:
         self._database = database
         self.tags = Tags(database)
         self.packages = PackageStore(database, self.tags)
+        self.lineage = LineageStore(database, self.tags)
         self._models = RecordTable(self._database, "models", ModelRecord)
         self._endpoint_configs = RecordTable(self._database, "endpoint_configs", EndpointConfig)
         self._endpoints = RecordTable(self._database, "endpoints", EndpointRecord)
@@ -149,8 +151,8 @@ class Store:
 
     # -- all of them ---------------------------------------------------------------------------------------------------
     def has(self, arn: str) -> bool:
-        """Whether there is a model, endpoint config, endpoint, inference component, group of packages or package with
-        this ARN."""
+        """Whether a model, endpoint config, endpoint, inference component, group of packages, package or entity of
+        lineage has this ARN."""
         key = arn.rpartition("/")[2]
         found = (
             self._models.at(key),
@@ -158,7 +160,8 @@ class Store:
             self._endpoints.at(key),
             self._components.at(key),
         )
-        return any(record is not None and record.arn == arn for record in found) or self.packages.has(arn)
+        named = any(record is not None and record.arn == arn for record in found)
+        return named or self.packages.has(arn) or self.lineage.has(arn)
 
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """Add the record and its tags, or nothing if the name is taken."""

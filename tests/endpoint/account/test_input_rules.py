@@ -141,6 +141,8 @@ NAMES = {
     "CreateTrainingJob": "TrainingJobName",
     "CreateTransformJob": "TransformJobName",
     "CreateInferenceExperiment": "Name",
+    "CreateAction": "ActionName",
+    "CreateContext": "ContextName",
     "CreateRole": "RoleName",
     "CreateUser": "UserName",
     "CreateGroup": "GroupName",

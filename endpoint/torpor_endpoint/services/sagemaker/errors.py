@@ -61,4 +61,7 @@ GROUP_IN_USE = ErrorKind(
     400,
     'Model package group "{arn}" has model packages: delete them first.',
 )
+NO_ENTITY = ErrorKind(
+    "an entity of lineage that is not there", "ResourceNotFound", 400, 'Could not find {noun} "{arn}".'
+)
 QUOTA = ErrorKind("quota", "ResourceLimitExceeded", 400)

@@ -33,6 +33,10 @@ ORDERS: dict[str, Callable[[Any], tuple[str, str]]] = {
     "Name": lambda record: (record.name.lower(), record.name),
     "CreationTime": lambda record: (f"{record.created_s:020.6f}", record.name),
     "Status": lambda record: (record.status, record.name),
+    "SourceArn": lambda record: (record.source, record.name),
+    "DestinationArn": lambda record: (record.destination, record.name),
+    "SourceType": lambda record: (record.source_type, record.name),
+    "DestinationType": lambda record: (record.destination_type, record.name),
 }
 
 

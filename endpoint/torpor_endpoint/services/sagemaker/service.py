@@ -12,6 +12,8 @@ from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, mode
 from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
+from torpor_endpoint.services.sagemaker.lineage.lineage_context import Lineage
 from torpor_endpoint.services.sagemaker.registry import package_operations as registry
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
@@ -76,7 +78,9 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         parts.options.strict,
         check_role,
     )
+    tracked = Lineage(parts.store, parts.jobs.all, parts.clock)
     more = {
+        **bound(lineage.OPERATIONS, tracked),
         **bound(training.OPERATIONS, jobs),
         **bound(transform.OPERATIONS, transforming),
         **bound(experiments.OPERATIONS, parts.experimenting),

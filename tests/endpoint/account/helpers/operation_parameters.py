@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.endpoint.account.helpers.operation_walk import Row, Walk
 from tests.helpers.waiting import until
+from torpor_endpoint.core.lineage.lineage_records import artifact_name
 
 ACCOUNT = "123456789012"
 SAGEMAKER_ARN = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}"
@@ -14,6 +15,8 @@ TAG = {"Key": "purpose", "Value": "walk"}
 VARIANT = {"VariantName": "All", "ModelName": "walk", "InitialInstanceCount": 1, "InstanceType": "ml.m5.large"}
 
 # -- SageMaker -------------------------------------------------------------------------------------------------------
+
+ARTIFACT = f"{SAGEMAKER_ARN}:artifact/{artifact_name('s3://walk-models/data')}"
 
 SAGEMAKER: dict[str, Row] = {
     "CreateModel": {
@@ -46,6 +49,52 @@ SAGEMAKER: dict[str, Row] = {
     "ListModelPackages": {"ModelPackageGroupName": "walk"},
     "DeleteModelPackage": {"ModelPackageName": f"{SAGEMAKER_ARN}:model-package/walk/1"},
     "DeleteModelPackageGroup": {"ModelPackageGroupName": "walk"},
+    "CreateArtifact": {
+        "ArtifactName": "walk",
+        "ArtifactType": "DataSet",
+        "Source": {"SourceUri": "s3://walk-models/data", "SourceTypes": [{"SourceIdType": "S3ETag", "Value": "1"}]},
+        "Properties": {"rows": "10"},
+        "MetadataProperties": {"CommitId": "c0ffee"},
+        "Tags": [TAG],
+    },
+    "CreateAction": {
+        "ActionName": "walk",
+        "ActionType": "Cleaning",
+        "Source": {"SourceUri": "walk", "SourceType": "Script"},
+        "Description": "cleans",
+        "Status": "Completed",
+        "Properties": {"rows": "9"},
+        "MetadataProperties": {"CommitId": "c0ffee"},
+        "Tags": [TAG],
+    },
+    "CreateContext": {
+        "ContextName": "walk",
+        "ContextType": "Study",
+        "Source": {"SourceUri": "walk", "SourceId": "1"},
+        "Description": "a walk",
+        "Properties": {"rows": "9"},
+        "Tags": [TAG],
+    },
+    "DescribeArtifact": {"ArtifactArn": ARTIFACT},
+    "DescribeAction": {"ActionName": "walk"},
+    "DescribeContext": {"ContextName": "walk"},
+    "UpdateArtifact": {"ArtifactArn": ARTIFACT, "Properties": {"rows": "11"}},
+    "UpdateAction": {"ActionName": "walk", "Status": "Completed"},
+    "UpdateContext": {"ContextName": "walk", "PropertiesToRemove": ["none"]},
+    "AddAssociation": {
+        "SourceArn": ARTIFACT,
+        "DestinationArn": f"{SAGEMAKER_ARN}:action/walk",
+        "AssociationType": "ContributedTo",
+    },
+    "ListArtifacts": {"SourceUri": "s3://walk-models/data"},
+    "ListActions": {"ActionType": "Cleaning"},
+    "ListContexts": {"ContextType": "Study"},
+    "ListAssociations": {"SourceArn": ARTIFACT},
+    "QueryLineage": {"StartArns": [ARTIFACT], "Direction": "Descendants"},
+    "DeleteAssociation": {"SourceArn": ARTIFACT, "DestinationArn": f"{SAGEMAKER_ARN}:action/walk"},
+    "DeleteArtifact": {"ArtifactArn": ARTIFACT},
+    "DeleteAction": {"ActionName": "walk"},
+    "DeleteContext": {"ContextName": "walk"},
     "CreateEndpointConfig": {"EndpointConfigName": "walk", "ProductionVariants": [VARIANT], "Tags": [TAG]},
     "DescribeEndpointConfig": {"EndpointConfigName": "walk"},
     "ListEndpointConfigs": {"NameContains": "walk"},

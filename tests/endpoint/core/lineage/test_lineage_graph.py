@@ -1,0 +1,42 @@
+"""A walk finds what leads to an entity and what came of it, and a cycle is seen before it is made."""
+
+import pytest
+
+from torpor_endpoint.core.lineage.lineage_graph import LineageGraph
+from torpor_endpoint.core.lineage.lineage_records import EntityKind, LineageEntity, association
+
+ENTITIES = [
+    LineageEntity(name, EntityKind.ARTIFACT, name, "DataSet", {"SourceUri": name}, 0.0, 0.0) for name in "abcde"
+]
+GRAPH = LineageGraph(
+    ENTITIES, [association(ends[0], ends[1], "Produced", 0.0) for ends in ("ab", "bc", "ad", "dc", "xz")]
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "direction", "depth", "found"),
+    [
+        ("a", "Descendants", 10, "bdc"),
+        ("a", "Descendants", 1, "bd"),
+        ("c", "Ascendants", 10, "bda"),
+        ("b", "Both", 10, "ac"),
+        ("a", "Ascendants", 10, ""),
+        ("e", "Both", 10, ""),
+    ],
+)
+def test_a_walk_finds_the_nearest_first(start: str, direction: str, depth: int, found: str) -> None:
+    assert "".join(GRAPH.walk([start], direction, depth).entities) == found
+
+
+def test_an_entity_is_met_by_each_of_its_edges() -> None:
+    assert [edge.source for edge in GRAPH.walk(["a"], "Descendants", 10).entities["c"]] == ["b", "d"]
+
+
+def test_a_cycle_is_seen_before_it_is_made() -> None:
+    assert GRAPH.leads("a", "c")
+    assert GRAPH.leads("e", "e")
+    assert not GRAPH.leads("c", "a")
+
+
+def test_an_association_of_an_entity_that_is_gone_is_none() -> None:
+    assert "x z" not in GRAPH.associations
