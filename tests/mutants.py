@@ -94,6 +94,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "placement",
         "rollouts",
         "versions",
+        "lineage",
         "routing",
         "lifecycle",
         "components",
