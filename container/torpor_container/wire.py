@@ -97,6 +97,10 @@ the model anew; those in flight end on the old copy. After `reload`, the load al
 answers once the model is in memory, without a call of it."""
 
 
+TIERS = "/_torpor/tiers"
+"""`POST` with `AskedModels` to an instance that keeps its models; it answers a `ModelTiers`."""
+
+
 MEMORY = "/_torpor/memory"
 """`POST` with a `MemoryChange`: the instance has another budget from now on. It answers a `MemoryChanged`, once the
 idle models beyond the budget have left."""
@@ -197,6 +201,16 @@ class ColdLoad(TypedDict):
 
 class ModelName(TypedDict):
     model: str  # the TargetModel
+
+
+class AskedModels(TypedDict):
+    models: list[str]  # TargetModels
+
+
+class ModelTiers(TypedDict):
+    """Where each of the models is that were asked about: `memory`, `disk`, or absent if it is on neither."""
+
+    tiers: dict[str, str]
 
 
 class LeavingModel(TypedDict):

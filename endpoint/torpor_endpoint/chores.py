@@ -72,6 +72,7 @@ class Chores:
             "inference experiments": self._experiments.run,
             "state events": parts.state_events.run,
             "versions": parts.versions.keeper.run,
+            "groups": parts.versions.groups.run,
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
@@ -103,7 +104,7 @@ class Chores:
                 return self._parts.dispatcher.quiet_s(_period_s(gone_s))
             case "inference experiments":
                 return self._experiments.quiet_s()
-            case "ledger" | "logs" | "metrics" | "heartbeat" | "state events" | "versions":
+            case "ledger" | "logs" | "metrics" | "heartbeat" | "state events" | "versions" | "groups":
                 return None
             case _:
                 return 0.0

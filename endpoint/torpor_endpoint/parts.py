@@ -129,7 +129,7 @@ class Parts:
         self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
         self.versions = _versions(self)
-        self.account.objects.watch(self.versions.keeper.told)
+        self.account.objects.watch(self.versions.told)
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)
@@ -254,7 +254,7 @@ class Parts:
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
             fault=self.versions.prepared(partial(_fault, self)),
-            versioned=self.versions.keeper.joined,
+            named=self.versions.joined,
         )
 
     def _job_site(self, launching: InstanceFactory) -> JobSite:

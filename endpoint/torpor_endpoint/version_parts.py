@@ -1,18 +1,20 @@
-"""The parts of an endpoint that know versions of models: what lies below prefixes, labels, and what answers by them."""
+"""The parts of an endpoint that know what names below prefixes mean: versions of models, labels, groups of models."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from torpor_account.account import Account
-from torpor_account.s3.access.embedded import AsRole
+from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.clocks.clock import EndpointClock
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.versions.label_records import VersionLabels
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.fleet.model_groups.group_keeper import GroupKeeper
 from torpor_endpoint.fleet.versions.label_moves import LabelMoves, VersionLabelBook
 from torpor_endpoint.fleet.versions.version_keeper import VersionKeeper
+from torpor_endpoint.in_service.pool import VariantPool
 
 Fault = Callable[[Variant, str], Awaitable[str | None]]
 """As `InstanceFactory.fault`."""
@@ -48,22 +50,58 @@ class VersionParts:
             site.switched,
         )
         self.moves = LabelMoves(self.labels, self.keeper, site.applied)
+        self.groups = GroupKeeper(
+            site.roster,
+            self._storage,
+            site.arn_of,
+            site.clock.steady,
+            site.clock.pause_of("groups"),
+            site.switched,
+        )
 
     async def start(self) -> None:
         """Read the labels, and take events from now on."""
         await asyncio.to_thread(self.labels.read)
         self.keeper.start()
+        self.groups.start()
+
+    async def catch_up(self) -> None:
+        """List every prefix that is due."""
+        await self.keeper.catch_up()
+        await self.groups.catch_up()
+
+    async def close(self) -> None:
+        """Take no more events, and stop the looks that are under way."""
+        await self.groups.close()
+        await self.keeper.close()
+
+    def told(self, bucket: str, key: str, there: bool) -> None:
+        """See `s3.storage.objects.ObjectChanged`."""
+        self.keeper.told(bucket, key, there)
+        self.groups.told(bucket, key, there)
+
+    def joined(self, pool: VariantPool) -> None:
+        """See `InstanceFactory.named`."""
+        if pool.versions is not None:
+            self.keeper.joined(pool)
+        if pool.groups is not None:
+            self.groups.joined(pool)
 
     def prepared(self, fault: Fault) -> Fault:
-        """Also lists the prefix of a variant that has no fault: its versions are known before its first call."""
+        """Also lists the prefix of a variant that has no fault: its versions and groups are known before its
+        first call."""
 
         async def checked(variant: Variant, endpoint_arn: str) -> str | None:
             why = await fault(variant, endpoint_arn)
             if why is None:
                 await self.keeper.prepare(variant, endpoint_arn)
+                await self.groups.prepare(variant, endpoint_arn)
             return why
 
         return checked
 
     def _keys(self, role: str, endpoint_arn: str, bucket: str, folder: str) -> list[str]:
-        return self._site.as_role(self._site.account.storage, role, endpoint_arn).keys(bucket, folder)
+        return self._storage(role, endpoint_arn).keys(bucket, folder)
+
+    def _storage(self, role: str, endpoint_arn: str) -> Storage:
+        return self._site.as_role(self._site.account.storage, role, endpoint_arn)

@@ -40,6 +40,18 @@ def model_named(body: bytes) -> str:
     return name
 
 
+def models_named(body: bytes) -> list[str]:
+    """The member of `wire.AskedModels`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    names = document.get("models") if isinstance(document, dict) and len(document) == 1 else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadInput('the body must be {"models": ["…"]}, with TargetModels')
+    return names
+
+
 def new_budget(body: bytes) -> int:
     """The member of `wire.MemoryChange`. Raises BadInput."""
     try:

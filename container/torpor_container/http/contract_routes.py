@@ -26,7 +26,7 @@ from torpor_container.errors import (
     ModelNotFound,
     NotSupported,
 )
-from torpor_container.http.contract_requests import load_request, model_named, new_budget, page_start
+from torpor_container.http.contract_requests import load_request, model_named, models_named, new_budget, page_start
 from torpor_container.http.control_means import NO_MEANS, ControlMeans
 from torpor_container.http.exchange import TakeInline, Tell
 from torpor_container.http.streamed_answers import send_chunks, send_parts, until_caller_leaves, wants_parts
@@ -85,6 +85,7 @@ class Routes:
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
             Route(wire.LOAD_MODEL, self.load, methods=["POST"]),
+            Route(wire.TIERS, self.tiers, methods=["POST"]),
         ]
         table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
@@ -144,6 +145,9 @@ class Routes:
         timing = Timing(self._clock)
         name = await self._kept().load(model_named(await request.body()), timing)
         return JSONResponse({"model": name, "hit": timing.hit})
+
+    async def tiers(self, request: Request) -> Response:
+        return JSONResponse({"tiers": self._kept().tiers(models_named(await request.body()))})
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""

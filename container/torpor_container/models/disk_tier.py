@@ -101,6 +101,10 @@ class DiskTier:
         """End a pin. The folder stays on disk for the next load."""
         self._tier.released(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether the model's folder is on disk, as far as nobody doubts that it is the newest."""
+        return name in self._tier.residency and name not in self._doubted
+
     def size_of(self, name: str) -> int:
         """The bytes of a folder that is on disk."""
         return self._artifact(name).size_bytes

@@ -118,6 +118,12 @@ class Keeper:
             return None
         return self._runners.get(target)
 
+    def tier_of(self, name: str) -> str | None:
+        """`memory` or `disk`; None for a model that is on neither, or on its way."""
+        if name in self._runners and name not in self._freshness.retired:
+            return "memory"
+        return "disk" if self._disk_tier.holds(name) else None
+
     def artifact_of(self, name: str) -> ServedArtifact:
         """The artifact of a model that is lent."""
         return self._freshness.artifact_of(name)

@@ -93,6 +93,11 @@ class KeptMode:
         """Unload the model once no call uses it. It stays on disk. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 
+    def tiers(self, targets: list[str]) -> dict[str, str]:
+        """See `wire.ModelTiers`. Raises TargetForbidden."""
+        found = {target: self._keeper.tier_of(self._keeper.name_of(target)) for target in targets}
+        return {target: tier for target, tier in found.items() if tier is not None}
+
     async def load(self, target: str, timing: Timing) -> str:
         """Load the model for the calls to come. Returns its name. Raises TargetForbidden, or what the load raises."""
         name = self._keeper.name_of(target)

@@ -22,6 +22,7 @@ from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.composed_router import Draw, RouterSite
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.model_chooser import ModelChooser
 from torpor_endpoint.runtime.passage import Passage, Served, routed
 from torpor_endpoint.runtime.sending import RequestSender, Then
 
@@ -37,14 +38,22 @@ def faulty_steps(
 ) -> tuple["FaultyRouter", "FaultySender"]:
     """As `plain_steps` of the composed router, with the faults of a schedule."""
     sender = FaultySender(time.perf_counter, site.strict, traffic_clock=site.idle_clock, injector=injector, host=host)
-    return FaultyRouter(site.roster, draw, site.strict, injector), sender
+    chooser = ModelChooser(sender, time.perf_counter)
+    return FaultyRouter(site.roster, draw, site.strict, injector, chooser), sender
 
 
 class FaultyRouter(Router):
     """A router that throttles where a fault does. The first arguments are those of `Router`."""
 
-    def __init__(self, roster: ServedEndpoints, draw: Draw, strict: bool, injector: FaultInjector) -> None:
-        super().__init__(roster, draw, strict)
+    def __init__(
+        self,
+        roster: ServedEndpoints,
+        draw: Draw,
+        strict: bool,
+        injector: FaultInjector,
+        choosing: ModelChooser | None = None,
+    ) -> None:
+        super().__init__(roster, draw, strict, choosing)
         self._injector = injector
 
     def admit(self, passage: Passage) -> None:

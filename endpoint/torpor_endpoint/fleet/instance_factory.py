@@ -58,8 +58,8 @@ def without_delay(variant: Variant) -> float:
     return 0.0
 
 
-def without_versions(pool: VariantPool) -> None:
-    """List nothing: no name of this pool has versions."""
+def names_are_keys(pool: VariantPool) -> None:
+    """List nothing: each name of this pool is a key."""
 
 
 def digest_without_key(variant: Variant) -> str:
@@ -80,7 +80,7 @@ class InstanceFactory:
     changed. `used_elsewhere` says whether another router may still use an
     instance that was withdrawn, and `streams_elsewhere` whether one has a stream of it; the pool looks again whenever
     it changes. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest` tells variants
-    apart whose instances differ. `versioned` gets each new pool whose models have versions.
+    apart whose instances differ. `named` gets each new pool with versions or groups.
     """
 
     host: Host
@@ -100,12 +100,12 @@ class InstanceFactory:
     streams_elsewhere: Callable[[str], bool] = by_nobody_else
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
     digest: Callable[[Variant], str] = digest_without_key
-    versioned: Callable[[VariantPool], None] = without_versions
+    named: Callable[[VariantPool], None] = names_are_keys
 
     def joined(self, pool: P) -> P:
-        """A new pool, which is listed where its models have versions."""
-        if pool.versions is not None:
-            self.versioned(pool)
+        """A new pool, whose prefix is listed where names below it may be no keys."""
+        if pool.versions is not None or pool.groups is not None:
+            self.named(pool)
         return pool
 
     def launch_spec(self, variant: Variant, slot: Slot) -> LaunchSpec:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from math import ceil
 
 from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.core.model_choice.served_groups import ServedGroups
 from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
@@ -41,6 +42,8 @@ class VariantPool(ABC):
         self.traffic = Traffic()
         self.versions = None if self.settings.versions is None else ServedVersions()
         """Which version answers each name; None for a variant whose models have no versions."""
+        self.groups = ServedGroups() if self.settings.groups else None
+        """The groups whose models are chosen by need; None for a variant without."""
         self.sessions = StatefulSessions()
         self.names_holders = False  # whether the ids of new sessions name the instance that holds them
         self._change = asyncio.Event()

@@ -21,6 +21,7 @@ class VariantSettings:
     versions_poll_s: float
     rollout_warm: bool = False
     versions: VersionPolicy | None = None
+    groups: bool = False
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

@@ -11,6 +11,7 @@ from torpor_endpoint.core.versions.version_answers import NoSuchVersion
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.model_chooser import ModelChooser
 from torpor_endpoint.runtime.passage import ONLY, KnownWay, Passage, Route
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
@@ -25,12 +26,20 @@ CLOSED = "Production variant {variant} of endpoint {endpoint} takes no more requ
 
 
 class Router:
-    """`draw` gives numbers from 0 to 1 for the weights."""
+    """`draw` gives numbers from 0 to 1 for the weights. `choosing` chooses among the models of a group: without it, no
+    target names a group."""
 
-    def __init__(self, roster: ServedEndpoints, draw: Callable[[], float], strict: bool) -> None:
+    def __init__(
+        self,
+        roster: ServedEndpoints,
+        draw: Callable[[], float],
+        strict: bool,
+        choosing: ModelChooser | None = None,
+    ) -> None:
         self._roster = roster
         self._draw = draw
         self._strict = strict
+        self.choosing = choosing
 
     # -- route -----------------------------------------------------------------------------------------------------
     def route(self, passage: Passage) -> None:
@@ -85,6 +94,10 @@ class Router:
         _check_supported(live, request)
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
+        if target is not None and pool.groups is not None and self.choosing is not None:
+            chosen = self.choosing.route(passage, Route(live, variant, pool, target, path), pool.groups)
+            if chosen is not None:
+                return chosen, True
         if target is not None and pool.versions is not None:
             answers = version_in(pool, target)
             asked = None if answers == target else target

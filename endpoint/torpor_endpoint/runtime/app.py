@@ -19,6 +19,7 @@ from torpor_endpoint.runtime.errors import (
     Situation,
 )
 from torpor_endpoint.runtime.holding import PoolClosed
+from torpor_endpoint.runtime.model_chooser import LookFirst
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import (
     CallLimits,
@@ -95,6 +96,7 @@ class RuntimeApp:
         asynchronous: AsyncFace | None = None,
     ) -> None:
         self._sender = sender
+        self._choosing = router.choosing
         self._observers = observers
         self._home = account
         self._clocks = clocks
@@ -117,6 +119,7 @@ class RuntimeApp:
         name, operation = _called(scope)
         home = self._home.place(name)
         passage = Passage(scope, home, self._limits, self._clocks.epoch(), self._clocks.steady())
+        passage.chooses = operation == INVOCATIONS
         if operation == INVOCATIONS_STREAM:
             await self._streams.serve(passage, receive, send)
             return
@@ -190,10 +193,15 @@ class RuntimeApp:
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
         while True:
-            if passage.sending is None or not passage.sending.acted:
-                self._prepare(passage)
             try:
-                return await self._sender.send(passage, self._end.release(passage))
+                if passage.sending is None or not passage.sending.acted:
+                    self._prepare(passage)
+                served = await self._sender.send(passage, self._end.release(passage))
+                if self._choosing is not None and passage.route is not None and passage.route.choice is not None:
+                    self._choosing.answered(passage.route, served)
+                return served
+            except LookFirst as first:
+                await first.look()
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 

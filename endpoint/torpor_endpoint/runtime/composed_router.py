@@ -19,6 +19,7 @@ from torpor_endpoint.runtime.app import AccountAndRegion, AsyncFace, Clocks, Run
 from torpor_endpoint.runtime.capture.capturing import Capturing
 from torpor_endpoint.runtime.capture.delivery import StoreOf
 from torpor_endpoint.runtime.capture.observer import CaptureObserver
+from torpor_endpoint.runtime.model_chooser import ModelChooser
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver, LedgerWriter
 from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver, RequestMeters
 from torpor_endpoint.runtime.observing.observers import BatchObserver, Observers
@@ -78,7 +79,7 @@ class RouterSite:
 def plain_steps(site: RouterSite, draw: Draw) -> tuple[Router, RequestSender]:
     """The steps of every router in which no fault of a test strikes."""
     sender = RequestSender(time.perf_counter, site.strict, traffic_clock=site.idle_clock)
-    return Router(site.roster, draw, site.strict), sender
+    return Router(site.roster, draw, site.strict, ModelChooser(sender, time.perf_counter)), sender
 
 
 class ComposedRouter:

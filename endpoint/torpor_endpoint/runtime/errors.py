@@ -84,6 +84,7 @@ class Situation(Enum):
         "configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.",
     )
     THROTTLED = ("ThrottlingException", 400, None, None)
+    DENIED = ("AccessDeniedException", 403, None, "{detail}")
     NOT_READY = ("ModelNotReadyException", 429, None, "{detail}")
     UNAVAILABLE = ("ServiceUnavailable", 503, None, "{detail}")
     HOLD_FULL = (

@@ -23,6 +23,7 @@ from torpor_account.aws.wire.asgi import Headers, Scope
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES
 from torpor_container.transport.upstream_answers import Body, UpstreamAnswer
+from torpor_endpoint.core.model_choice.choosing_model import ModelChoice
 from torpor_endpoint.core.sending.machine import Sending, TraceCarrier
 from torpor_endpoint.core.sending.trail import OVERHEAD, Trail, steps_of
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
@@ -79,7 +80,10 @@ class Route(NamedTuple):
     path: tuple[int, ...] = ONLY
     """The places of the containers that the request passes, in their order."""
     asked: str | None = None
-    """The target as the caller names it, if that is a model with versions: `target` is the version that answers."""
+    """The target as the caller names it, if that is a model with versions: `target` is the version that answers. Where
+    the caller names a group, the model that was chosen."""
+    choice: ModelChoice | None = None
+    """Why this model answers a caller who names a group."""
 
 
 class KnownWay:
@@ -163,6 +167,8 @@ class Passage:
     """The observers that read the bodies; None until `Observers.reads_bodies` decides it, once for each request."""
     wants_version: bool = False
     """Whether one of them wants to know which version of its artifact the model is: the instance is asked for it."""
+    chooses: bool = False
+    """Whether a model may be chosen by need: for a call of InvokeEndpoint that may wait."""
     trace: TraceCarrier | None = None
     """None without telemetry."""
     request_id: str = field(default_factory=new_request_id)

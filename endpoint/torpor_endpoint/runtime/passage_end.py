@@ -12,6 +12,7 @@ from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
 from torpor_container.transport.upstream_answers import Body
+from torpor_endpoint.core.model_choice.choosing_model import told_choice
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
 from torpor_endpoint.runtime.face_notes import FACE
 from torpor_endpoint.runtime.observing.answer_heads import head_of
@@ -27,6 +28,8 @@ FAILED = "request %s to endpoint %s failed"
 VARIANT = b"x-amzn-invoked-production-variant"
 ANSWERED_BY = b"x-torpor-target-model"
 """The target of the version that answered, for a caller who named a model with versions."""
+CHOICE = b"x-torpor-choice"
+"""Why the model answers that was chosen, for a caller who named a group."""
 MODEL_FAILED = 424
 """The status that the caller of a model gets for the model's own failure."""
 
@@ -157,6 +160,8 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
     headers = [*head.copied, (VARIANT, production.encode())]
     if route.asked is not None and route.target is not None:
         headers.append((ANSWERED_BY, route.target.encode(errors="surrogateescape")))
+    if route.choice is not None:
+        headers.append((CHOICE, told_choice(route.choice).encode(errors="surrogateescape")))
     return InvokeAnswer(answer.status, headers, answer.chunks)
 
 

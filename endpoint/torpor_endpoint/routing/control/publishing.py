@@ -96,4 +96,5 @@ def _variant(pool: InstancePool) -> RoutedVariant:
     ready = sorted(pool.ready, key=lambda one: one.slot)
     instances = {one.id: tuple(container.launched for container in one.containers) for one in ready}
     versions = None if pool.versions is None else tuple(RoutedName.of(*one) for one in pool.versions.names.items())
-    return RoutedVariant(pool.variant, pool.size, pool.trouble, instances, versions)
+    groups = None if pool.groups is None else dict(pool.groups.names)
+    return RoutedVariant(pool.variant, pool.size, pool.trouble, instances, versions, groups)

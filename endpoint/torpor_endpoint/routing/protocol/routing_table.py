@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.typed_json import read, written
+from torpor_endpoint.core.model_choice.served_groups import ServedGroup
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions
 from torpor_endpoint.host import Launched, Phase, Slot
@@ -35,7 +36,7 @@ class RoutedName(NamedTuple):
 class RoutedVariant(NamedTuple):
     """A variant in service. `wanted` is the number of instances that the control wants now. `instances` are those that
     take requests: by the incarnation of each, its containers' own launches. `versions` has what answers the names with
-    versions, and is None for a variant without. Routers get the incarnation and the
+    versions, and is None for a variant without; so with `groups`. Routers get the incarnation and the
     address of these, and no more: a log is where only the control can read it."""
 
     variant: Variant
@@ -43,6 +44,7 @@ class RoutedVariant(NamedTuple):
     trouble: StartTrouble | None
     instances: Mapping[str, tuple[Launched, ...]]
     versions: tuple[RoutedName, ...] | None = None
+    groups: Mapping[str, ServedGroup] | None = None
 
 
 class RoutedEndpoint(NamedTuple):
@@ -112,7 +114,8 @@ def _variant_json(one: RoutedVariant) -> Json:
     trouble, variant = written(one.trouble), written(one.variant)
     versions = None if one.versions is None else [written(name) for name in one.versions]
     named = {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
-    return named | {"versions": versions}
+    groups = None if one.groups is None else {name: written(group) for name, group in one.groups.items()}
+    return named | {"versions": versions, "groups": groups}
 
 
 def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[RoutedVariant]:
@@ -124,7 +127,10 @@ def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[Rout
             for each in one["instances"]
         }
         versions = None if one["versions"] is None else tuple(read(RoutedName, name) for name in one["versions"])
-        yield RoutedVariant(variant, one["wanted"], trouble, instances, versions)
+        groups = (
+            None if one["groups"] is None else {name: read(ServedGroup, two) for name, two in one["groups"].items()}
+        )
+        yield RoutedVariant(variant, one["wanted"], trouble, instances, versions, groups)
 
 
 def _containers(first: Slot, json: Sequence[Mapping[str, Any]]) -> tuple[Launched, ...]:

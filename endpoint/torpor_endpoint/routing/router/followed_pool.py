@@ -11,6 +11,7 @@ from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
+from torpor_endpoint.core.model_choice.served_groups import ServedGroups
 from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.host import Launched
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
@@ -78,6 +79,8 @@ class FollowedPool(VariantPool):
         self.trouble = routed.trouble if routed.wanted else None  # else it belongs to an earlier start
         if routed.versions is not None:
             self.versions = ServedVersions({one.name: one.answering() for one in routed.versions})
+        if routed.groups is not None:
+            self.groups = ServedGroups(routed.groups)
         for name in [name for name, one in self._followed.items() if not _is_same(routed.instances.get(name), one)]:
             self._leave(name)
         for name, launches in routed.instances.items():

@@ -174,6 +174,6 @@ def _alike(request: Passage) -> AlikeKey | None:
     head = head_of(served.answer)
     if head.alone:
         return None
-    live, variant, pool, target, path, _ = route
+    live, variant, pool, target, path, _, _ = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
     return live.name, variant, pool, target, served.instance, served.instances, head.hit, came, ended, path

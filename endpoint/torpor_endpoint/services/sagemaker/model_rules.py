@@ -101,6 +101,10 @@ CONTAINER_RULES: Rules[Wire] = (
         "Environment.TORPOR_VERSIONS is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
     ),
     (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_GROUPS", "false") != "false",
+        "Environment.TORPOR_GROUPS is for Mode MultiModel: a group chooses among the models below a prefix.",
+    ),
+    (
         lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
         f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
     ),
@@ -135,6 +139,9 @@ def disagreement(definitions: Sequence[Wire]) -> str | None:
     versioned = any(c.get("Environment", {}).get("TORPOR_VERSIONS", "off") != "off" for c in definitions)
     if versioned and sum(map(_multi_model, definitions)) > 1:
         return "Environment.TORPOR_VERSIONS is for one container with Mode MultiModel: two prefixes may disagree."
+    grouped = any(c.get("Environment", {}).get("TORPOR_GROUPS", "false") != "false" for c in definitions)
+    if grouped and len(definitions) > 1:
+        return "Environment.TORPOR_GROUPS is for a model of one container: what others add to a call is not reckoned."
     for variable in OF_VARIANT:
         values = {c["Environment"][variable] for c in definitions if variable in c.get("Environment", {})}
         if len(values) > 1:

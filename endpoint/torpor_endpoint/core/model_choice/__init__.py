@@ -1,0 +1,1 @@
+"""Chooses a model of a group by what a request needs: latency, accuracy, cost. Endpoints and simulations share it."""
