@@ -101,13 +101,9 @@ class DiskTier:
         """End a pin. The folder stays on disk for the next load."""
         self._tier.released(name)
 
-    def holds(self, name: str) -> bool:
-        """Whether the model's folder is on disk, as far as nobody doubts that it is the newest."""
-        return name in self._tier.residency and name not in self._doubted
-
     def size_of(self, name: str) -> int:
-        """The bytes of a folder that is on disk."""
-        return self._artifact(name).size_bytes
+        """The bytes of a folder that is on disk; 0 for one that is not."""
+        return self._artifact(name).size_bytes if name in self._tier.residency else 0
 
     def changed(self) -> None:
         """Wake callers that wait for room: a folder in use may be free to leave now."""

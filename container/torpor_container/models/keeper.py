@@ -122,7 +122,7 @@ class Keeper:
         """`memory` or `disk`; None for a model that is on neither, or on its way."""
         if name in self._runners and name not in self._freshness.retired:
             return "memory"
-        return "disk" if self._disk_tier.holds(name) else None
+        return "disk" if self._disk_tier.size_of(name) else None
 
     def artifact_of(self, name: str) -> ServedArtifact:
         """The artifact of a model that is lent."""

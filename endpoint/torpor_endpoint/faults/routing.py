@@ -20,9 +20,9 @@ from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.choosing.model_chooser import ModelChooser
 from torpor_endpoint.runtime.composed_router import Draw, RouterSite
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.model_chooser import ModelChooser
 from torpor_endpoint.runtime.passage import Passage, Served, routed
 from torpor_endpoint.runtime.sending import RequestSender, Then
 

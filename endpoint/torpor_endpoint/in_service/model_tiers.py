@@ -93,5 +93,5 @@ async def ask_all(pool: VariantPool, known: KnownTiers, models: Iterable[str], n
 
 
 def _keeping(instance: Incarnation) -> LiveContainer:
-    """The container of many models. `CreateModel` lets a variant with groups have one container alone."""
+    """The container of many models. CreateModel lets a variant with groups have one container alone."""
     return instance.containers[0]

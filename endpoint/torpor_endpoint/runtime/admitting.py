@@ -10,8 +10,8 @@ from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.core.versions.version_answers import NoSuchVersion
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.runtime.choosing.model_chooser import ModelChooser
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.model_chooser import ModelChooser
 from torpor_endpoint.runtime.passage import ONLY, KnownWay, Passage, Route
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
@@ -95,9 +95,9 @@ class Router:
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
         if target is not None and pool.groups is not None and self.choosing is not None:
-            chosen = self.choosing.route(passage, Route(live, variant, pool, target, path), pool.groups)
-            if chosen is not None:
-                return chosen, True
+            by_need = self.choosing.route(passage, Route(live, variant, pool, target, path), pool.groups)
+            if by_need is not None:
+                return by_need, True
         if target is not None and pool.versions is not None:
             answers = version_in(pool, target)
             asked = None if answers == target else target

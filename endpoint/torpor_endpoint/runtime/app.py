@@ -13,13 +13,13 @@ from typing import Protocol, TypeVar
 from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, TakeInline, Tell
 from torpor_account.aws.wire.scope import DEFAULT_REGION
 from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.choosing.model_chooser import LookFirst
 from torpor_endpoint.runtime.errors import (
     ErrorPlace,
     RuntimeFault,
     Situation,
 )
 from torpor_endpoint.runtime.holding import PoolClosed
-from torpor_endpoint.runtime.model_chooser import LookFirst
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import (
     CallLimits,

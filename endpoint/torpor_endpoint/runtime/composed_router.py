@@ -19,7 +19,7 @@ from torpor_endpoint.runtime.app import AccountAndRegion, AsyncFace, Clocks, Run
 from torpor_endpoint.runtime.capture.capturing import Capturing
 from torpor_endpoint.runtime.capture.delivery import StoreOf
 from torpor_endpoint.runtime.capture.observer import CaptureObserver
-from torpor_endpoint.runtime.model_chooser import ModelChooser
+from torpor_endpoint.runtime.choosing.model_chooser import ModelChooser
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver, LedgerWriter
 from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver, RequestMeters
 from torpor_endpoint.runtime.observing.observers import BatchObserver, Observers

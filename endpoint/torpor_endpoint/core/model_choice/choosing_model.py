@@ -9,8 +9,11 @@ For each model it reckons, from the group's file and from where the model is now
 A model whose figures are not known does not meet a need for them. Of two that cost the same, the faster one answers,
 then the more accurate one, then the one whose name comes first.
 
-INFaaS (Romero et al., USENIX ATC 2021) chooses by latency and accuracy for each query as well; `choice_rules` has its
-published rule. This one differs: it reckons what a load costs, and spreads it over the calls that will use it.
+INFaaS (Romero et al., USENIX ATC 2021) chooses by latency and accuracy for each query as well. Its published code
+(stanford-mast/INFaaS, src/master/queryfe_server.cc) keeps the models that meet the accuracy and whose prediction meets
+the latency; of those that run and are not overloaded it takes the slowest, and if none runs, the one whose load and
+prediction together are shortest. This rule differs: it reckons what a load costs, and spreads it over the calls that
+will use it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from torpor_endpoint.core.model_choice.model_group import HOUR_S, GroupedModel, ModelGroup, ModelTier
+from torpor_endpoint.core.model_choice.model_group import HOUR_S, ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.stated_need import StatedNeed
 
 MS_PER_HOUR: Final = HOUR_S * 1000
@@ -128,7 +131,7 @@ def outlook_of(model: GroupedModel, state: ModelState, rows: int, calls_expected
 
 
 def outlooks_of(
-    group: ModelGroup, states: Mapping[str, ModelState], rows: int, calls_expected: float = 1.0
+    group: ChoiceGroup, states: Mapping[str, ModelState], rows: int, calls_expected: float = 1.0
 ) -> list[ModelOutlook]:
     """What a request may expect of each model that has a state: the others are not there, or not for this caller."""
     found = [(model, states.get(model.model)) for model in group.models]
@@ -136,7 +139,7 @@ def outlooks_of(
 
 
 def choose_model(
-    group: ModelGroup, need: StatedNeed, states: Mapping[str, ModelState], rows: int, calls_expected: float = 1.0
+    group: ChoiceGroup, need: StatedNeed, states: Mapping[str, ModelState], rows: int, calls_expected: float = 1.0
 ) -> ModelChoice:
     """The model that answers. `rows` is how many rows the request has. Raises NeedNotMet."""
     outlooks = outlooks_of(group, states, rows, calls_expected)
@@ -175,7 +178,7 @@ def told_choice(choice: ModelChoice) -> str:
     return f"{told}; nor {more} more" if more > 0 else told
 
 
-def _told(group: ModelGroup, need: StatedNeed, outlooks: Sequence[ModelOutlook]) -> str:
+def _told(group: ChoiceGroup, need: StatedNeed, outlooks: Sequence[ModelOutlook]) -> str:
     each = [f"{one.model.model}: {' and '.join(one.misses(need))}" for one in outlooks]
     if not each:
         return f"No model of group {group.name} is there"
@@ -183,7 +186,7 @@ def _told(group: ModelGroup, need: StatedNeed, outlooks: Sequence[ModelOutlook])
     return f"No model of group {group.name} meets {told_need(need)}: {'; '.join(each[:OTHERS_TOLD])}{more}"
 
 
-def _later(group: ModelGroup, need: StatedNeed, states: Mapping[str, ModelState], rows: int) -> str | None:
+def _later(group: ChoiceGroup, need: StatedNeed, states: Mapping[str, ModelState], rows: int) -> str | None:
     """The model that would answer if all were in memory and idle, where that is all that is missing."""
     warm = outlooks_of(group, dict.fromkeys(states, IN_MEMORY), rows)
     meeting = [one for one in warm if not one.misses(need)]

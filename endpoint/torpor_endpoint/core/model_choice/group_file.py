@@ -1,4 +1,4 @@
-"""Reads the file of a group below a prefix: `digits.group.json` is the group `digits`.
+"""Reads the file of a group below a prefix: "digits.group.json" is the group "digits".
 
     {
       "usd_per_hour": 0.115,
@@ -23,7 +23,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from torpor_container.core.target_names import is_target, without_slash
-from torpor_endpoint.core.model_choice.model_group import GroupedModel, ModelGroup, ModelTier
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 
 SUFFIX: Final = ".group.json"
 FILE_MAX_BYTES: Final = 1 << 20
@@ -44,7 +44,7 @@ def group_name(key: str) -> str | None:
     return name if name != key and name.rpartition("/")[2] else None
 
 
-def read_group(name: str, text: bytes) -> ModelGroup:
+def read_group(name: str, text: bytes) -> ChoiceGroup:
     """The group of a file's text. Raises BadGroupFile."""
     if len(text) > FILE_MAX_BYTES:
         raise BadGroupFile(f"it has {len(text)} bytes: at most {FILE_MAX_BYTES} are read")
@@ -68,7 +68,7 @@ def read_group(name: str, text: bytes) -> ModelGroup:
         raise BadGroupFile(
             f"models[{unpriced[0]!r}] has no usd_per_hour, and others have one: give it to all or to none"
         )
-    return ModelGroup(name, read)
+    return ChoiceGroup(name, read)
 
 
 def _model(target: str, values: object, price: float | None) -> GroupedModel:

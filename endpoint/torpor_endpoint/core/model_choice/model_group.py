@@ -59,7 +59,7 @@ class GroupedModel:
 
 
 @dataclass(frozen=True)
-class ModelGroup:
+class ChoiceGroup:
     """A group by its name. `models` are in the order of its file."""
 
     name: str

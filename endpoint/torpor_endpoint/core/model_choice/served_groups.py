@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from torpor_endpoint.core.model_choice.model_group import ModelGroup
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup
 
 OFF: Final[Mapping[str, "ServedGroup"]] = {}
 
@@ -14,14 +14,14 @@ class ServedGroup:
     """A group, as calls meet it: `fault` says why its name answers none. `absent` are the models of its file whose
     objects are not below the prefix."""
 
-    group: ModelGroup | None
+    group: ChoiceGroup | None
     absent: tuple[str, ...] = ()
     fault: str = ""
 
 
 class ServedGroups:
-    """The groups of a variant. `put` takes all of them at once. `changing` has the names whose files have changed and are
-    not read yet: nobody can say what they mean."""
+    """The groups of a variant. `put` takes all of them at once. `changing` has the names whose files have changed and
+    are not read yet: nobody can say what they mean."""
 
     def __init__(self, groups: Mapping[str, ServedGroup] = OFF) -> None:
         self._groups = dict(groups)
@@ -44,7 +44,7 @@ class ServedGroups:
 
 
 def served_groups(
-    read: Mapping[str, ModelGroup | str], keys: Collection[str], versioned: Iterable[str] = ()
+    read: Mapping[str, ChoiceGroup | str], keys: Collection[str], versioned: Iterable[str] = ()
 ) -> dict[str, ServedGroup]:
     """The groups that `read` gives by name, or why a file is none. `keys` are those below the prefix, as far as groups
     name them, and `versioned` the names with versions: either kind makes the name of a group unclear, and either is a
@@ -72,5 +72,5 @@ SHOWN_MAX: Final = 6
 
 
 def _versioned(model: str, names: Collection[str]) -> bool:
-    """Whether it names a model with versions, or one of them: `iris`, `iris@stable`."""
+    """Whether it names a model with versions, or one of them: "iris", "iris@stable"."""
     return model in names or model.rpartition("@")[0] in names

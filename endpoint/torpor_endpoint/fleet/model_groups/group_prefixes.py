@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from torpor_account.s3.access.embedded import NotStored, Storage, StorageError
 from torpor_endpoint.core.model_choice.group_file import FILE_MAX_BYTES, BadGroupFile, group_name, read_group
-from torpor_endpoint.core.model_choice.model_group import ModelGroup
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.variant_settings import VariantSettings
@@ -23,7 +23,7 @@ GROUPS_MAX = 1000
 class GroupsBelow:
     """What lies below a prefix: each group, or why its file is none, and those of the names in them that are keys."""
 
-    groups: Mapping[str, ModelGroup | str] = field(default_factory=dict)
+    groups: Mapping[str, ChoiceGroup | str] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
 
     def concerns(self, key: str) -> bool:
@@ -36,7 +36,7 @@ class GroupsBelow:
     @property
     def names(self) -> frozenset[str]:
         """What the groups name: models, and the names of models of which they name a version."""
-        named = [one.model for group in self.groups.values() if isinstance(group, ModelGroup) for one in group.models]
+        named = [one.model for group in self.groups.values() if isinstance(group, ChoiceGroup) for one in group.models]
         return frozenset((*named, *(name.rpartition("@")[0] for name in named if "@" in name)))
 
 
@@ -74,7 +74,7 @@ def grouped_prefix(container: Container, endpoint_arn: str) -> GroupedPrefix:
 def look_below(storage: Storage, bucket: str, folder: str) -> GroupsBelow:
     """List a prefix, and read its files of groups. It blocks. Raises StorageError if it cannot be listed."""
     keys = [key[len(folder) :] for key in storage.keys(bucket, folder)]
-    groups: dict[str, ModelGroup | str] = {}
+    groups: dict[str, ChoiceGroup | str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for key in keys:
             name = group_name(key)
@@ -90,7 +90,7 @@ def look_below(storage: Storage, bucket: str, folder: str) -> GroupsBelow:
     return GroupsBelow(groups, _present(keys, wanted))
 
 
-def _read(storage: Storage, bucket: str, key: str, name: str, copy: Path) -> ModelGroup | str | None:
+def _read(storage: Storage, bucket: str, key: str, name: str, copy: Path) -> ChoiceGroup | str | None:
     """The group, or why its file is none; None for a file that is gone."""
     try:
         if (size_bytes := storage.head(bucket, key).size_bytes) > FILE_MAX_BYTES:

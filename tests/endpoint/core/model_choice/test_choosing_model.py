@@ -14,7 +14,7 @@ from torpor_endpoint.core.model_choice.choosing_model import (
     outlooks_of,
     told_choice,
 )
-from torpor_endpoint.core.model_choice.model_group import GroupedModel, ModelGroup, ModelTier
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.stated_need import StatedNeed
 
 amounts = st.floats(0.001, 1e4)
@@ -35,7 +35,7 @@ expected = st.floats(1.0, 1000.0)
 
 
 @st.composite
-def groups(draw: st.DrawFn, priced: bool = False) -> ModelGroup:
+def groups(draw: st.DrawFn, priced: bool = False) -> ChoiceGroup:
     price = draw(st.floats(0.01, 10.0)) if priced else None
     models = [
         GroupedModel(
@@ -48,18 +48,18 @@ def groups(draw: st.DrawFn, priced: bool = False) -> ModelGroup:
         )
         for number in range(draw(st.integers(1, 5)))
     ]
-    return ModelGroup("digits", tuple(models))
+    return ChoiceGroup("digits", tuple(models))
 
 
 @st.composite
-def states(draw: st.DrawFn, group: ModelGroup) -> dict[str, ModelState]:
+def states(draw: st.DrawFn, group: ChoiceGroup) -> dict[str, ModelState]:
     there = draw(st.sets(st.sampled_from([one.model for one in group.models])))
     return {model: draw(tiers) for model in sorted(there)}
 
 
 @given(st.data(), groups(), needs, rows, expected)
 def test_the_chosen_model_meets_the_need_if_one_does_and_is_the_cheapest_of_those(
-    data: st.DataObject, group: ModelGroup, need: StatedNeed, number: int, calls: float
+    data: st.DataObject, group: ChoiceGroup, need: StatedNeed, number: int, calls: float
 ) -> None:
     where = data.draw(states(group))
     meeting = [one for one in outlooks_of(group, where, number, calls) if not one.misses(need)]
@@ -76,7 +76,7 @@ def test_the_chosen_model_meets_the_need_if_one_does_and_is_the_cheapest_of_thos
 
 @given(st.data(), groups(priced=True), needs, rows, expected)
 def test_whoever_asks_for_less_gets_an_answer_at_no_more_cost(
-    data: st.DataObject, group: ModelGroup, need: StatedNeed, number: int, calls: float
+    data: st.DataObject, group: ChoiceGroup, need: StatedNeed, number: int, calls: float
 ) -> None:
     where = data.draw(states(group))
     try:
@@ -99,7 +99,7 @@ def test_whoever_asks_for_less_gets_an_answer_at_no_more_cost(
 
 @given(st.data(), groups(), needs, rows)
 def test_the_nearest_answers_where_none_meets_the_need_and_says_what_it_misses(
-    data: st.DataObject, group: ModelGroup, need: StatedNeed, number: int
+    data: st.DataObject, group: ChoiceGroup, need: StatedNeed, number: int
 ) -> None:
     where = data.draw(states(group))
     outlooks = outlooks_of(group, where, number)
@@ -113,14 +113,14 @@ def test_the_nearest_answers_where_none_meets_the_need_and_says_what_it_misses(
 
 
 @given(groups(), rows, rows)
-def test_an_idle_model_in_memory_takes_what_its_prediction_takes(group: ModelGroup, few: int, more: int) -> None:
+def test_an_idle_model_in_memory_takes_what_its_prediction_takes(group: ChoiceGroup, few: int, more: int) -> None:
     for one in outlooks_of(group, {model.model: IN_MEMORY for model in group.models}, few):
         assert one.latency_ms == one.effort_ms == one.model.predict_ms(few)
 
 
 SMALL = GroupedModel("small", 0.9, ((1, 1.0), (101, 11.0)), {ModelTier.DISK: 20.0, ModelTier.S3: 80.0}, None, 3.6)
 LARGE = GroupedModel("large", 0.97, ((1, 10.0),), {ModelTier.S3: 300.0}, None, 3.6)
-GROUP = ModelGroup("digits", (SMALL, LARGE))
+GROUP = ChoiceGroup("digits", (SMALL, LARGE))
 WARM = {"small": IN_MEMORY, "large": IN_MEMORY}
 
 
@@ -157,7 +157,7 @@ def test_what_no_model_meets_is_told_for_each_and_what_will_be_met_once_it_is_lo
 
 
 def test_what_nobody_measured_meets_no_need_for_it() -> None:
-    unknown = ModelGroup("digits", (GroupedModel("new"),))
+    unknown = ChoiceGroup("digits", (GroupedModel("new"),))
     for need in (StatedNeed(latency_ms=1e9), StatedNeed(min_accuracy=0.0), StatedNeed(max_cost=1e9)):
         with pytest.raises(NeedNotMet, match="is not known"):
             choose_model(unknown, need, {"new": IN_MEMORY}, 1)

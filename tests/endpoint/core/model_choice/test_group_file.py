@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.core.model_choice.group_file import BadGroupFile, group_name, read_group
-from torpor_endpoint.core.model_choice.model_group import GroupedModel, ModelGroup, ModelTier
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
@@ -22,7 +22,7 @@ def test_a_group_is_read_with_a_price_for_all_its_models_or_for_one() -> None:
     text = """{"usd_per_hour": 0.115, "measured": {"on": "ml.m5.large"}, "models": {
         "a": {"accuracy": 0.9, "latency_ms": {"32": 4.5, "1": 1}, "load_ms": {"s3": 80}, "size_bytes": 7},
         "/b": {"usd_per_hour": 0.5}}}"""
-    assert read_group("digits", text.encode()) == ModelGroup(
+    assert read_group("digits", text.encode()) == ChoiceGroup(
         "digits",
         (
             GroupedModel("a", 0.9, ((1, 1.0), (32, 4.5)), {ModelTier.S3: 80.0}, 7, 0.115),

@@ -16,7 +16,7 @@ from torpor_endpoint.core.ledger_records import cold_load
 from torpor_endpoint.core.model_choice.call_rate import CallRate
 from torpor_endpoint.core.model_choice.choosing_model import ModelState, NeedNotMet, choose_model
 from torpor_endpoint.core.model_choice.counted_rows import counted_rows
-from torpor_endpoint.core.model_choice.model_group import GroupedModel, ModelGroup, ModelTier
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.served_groups import ServedGroup, ServedGroups
 from torpor_endpoint.core.model_choice.stated_need import BadNeed, StatedNeed, read_need
 from torpor_endpoint.core.rights import invocation
@@ -123,7 +123,7 @@ class ModelChooser:
         return allowed
 
     def _states(
-        self, pool: VariantPool, group: ModelGroup, targets: Mapping[str, str], rows: int
+        self, pool: VariantPool, group: ChoiceGroup, targets: Mapping[str, str], rows: int
     ) -> dict[str, ModelState]:
         """Where each model is now, on the instance that a call of it would go to. Raises LookFirst."""
         if not pool.ready.count:
@@ -195,7 +195,7 @@ def _need(passage: Passage) -> StatedNeed:
         raise RuntimeFault(Situation.PARAMETER, detail=f"CustomAttributes: {error}.") from None
 
 
-def _there(pool: VariantPool, group: ModelGroup, absent: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _there(pool: VariantPool, group: ChoiceGroup, absent: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The models of a group that are below the prefix, each with the target of the version that answers."""
     for model in group.models:
         if model.model in absent:
