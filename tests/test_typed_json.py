@@ -18,7 +18,7 @@ from torpor_container.typed_json import read, written
 KINDS = record_kinds()
 FROM_ELSEWHERE = {
     "endpoint/torpor_endpoint/routing/router/forwarding.py": "the path is that of an ASGI scope",
-    "endpoint/torpor_endpoint/core/model_choice/group_file.py": "a user's own file: each bad field is refused by its name",
+    "endpoint/torpor_endpoint/core/model_choice/group_file.py": "a user writes it: bad fields are named",
     "endpoint/torpor_account/iam/identities/temporary.py": "the caller's own arguments",
 }
 """The modules that make a record from a mapping which is no record, and why."""
