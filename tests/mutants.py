@@ -95,6 +95,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "rollouts",
         "versions",
         "lineage",
+        "model_choice",
         "routing",
         "lifecycle",
         "components",
