@@ -341,8 +341,8 @@ class Settings:
     keep_alive: str
     rollout_warm: bool
     versions: VersionPolicy | None
-    versions_poll_s: float
     groups: bool
+    versions_poll_s: float
     concurrency: int
     model_idle_s: float | None
     model_keep_alive: str
