@@ -7,11 +7,10 @@ from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 LOADED_WITHIN_S = 600.0
-NO_DECISIONS = 2**62
 
 
 class InstanceAway(Exception):

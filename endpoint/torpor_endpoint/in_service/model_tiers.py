@@ -44,7 +44,7 @@ async def loaded_by(instance: Incarnation, model: str) -> bool:
 
 
 class KnownTiers:
-    """What was last heard of the instances of one pool, by the incarnation of each. `clock` is in seconds."""
+    """What was last heard of the instances of one pool, by the incarnation of each."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[str, ModelTier]] = {}

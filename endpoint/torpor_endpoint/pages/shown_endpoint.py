@@ -1,18 +1,14 @@
 """Reads what the pages show of an endpoint from its instances, which are asked at once."""
 
 import asyncio
-import sys
 
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import VariantTraffic, decision_page, endpoint_page, instance_page, variant_page
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
-
-NO_DECISIONS = sys.maxsize
-"""A number after every decision's: an instance that gets it sends its state without decisions."""
 
 
 async def shown_endpoint(live: FleetEndpoint, traffic: RecentTraffic, most_models: int) -> Json:

@@ -20,6 +20,8 @@ from torpor_endpoint.in_service.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 """How long a container may take to report its state."""
+NO_DECISIONS = 2**62
+"""A number after every decision's: an instance that gets it sends its state without decisions."""
 LOG_MAX_BYTES = 32 * 1024 * 1024
 """An instance's output file is truncated beyond this."""
 
