@@ -81,7 +81,7 @@ STATES = (
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     simulator = ("--what-if", "torpor.simulator.what_if")
-    with tempfile.TemporaryDirectory() as data, LiveEndpoint(Path(data), *simulator) as live:
+    with tempfile.TemporaryDirectory() as data, LiveEndpoint(Path(data), *simulator, frameworks=True) as live:
         with dashboard_visit(live.url, SIZE) as visit:
             take(visit, EMPTY, folder)
         furnish(live)

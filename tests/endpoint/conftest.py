@@ -9,5 +9,5 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 @pytest.fixture(scope="session")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
-    with LiveEndpoint(tmp_path_factory.mktemp("live")) as endpoint:
+    with LiveEndpoint(tmp_path_factory.mktemp("live"), frameworks=True) as endpoint:
         yield endpoint

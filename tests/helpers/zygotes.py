@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-LIGHT = (sys.executable, str(Path(__file__).with_name("light_zygote.py")))
-"""The command of one without frameworks."""
+LIGHT = (sys.executable, "-P", str(Path(__file__).with_name("light_zygote.py")))
+"""The command of one without frameworks. `-P`: no module of the tests has the name of one that a model imports."""
 
 
 @contextmanager

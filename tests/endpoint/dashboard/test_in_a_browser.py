@@ -35,7 +35,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with LiveEndpoint(tmp_path_factory.mktemp("live")) as live:
+    with LiveEndpoint(tmp_path_factory.mktemp("live"), frameworks=True) as live:
         folder = live.folder("models")
         for number, name in enumerate(MODELS):
             (folder / name).write_bytes(heavy_constant(number, 8 * MIB))

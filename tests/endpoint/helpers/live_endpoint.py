@@ -82,10 +82,15 @@ def one(key: str, environment: Mapping[str, str] | None = None, **members: Any) 
     return {**container, "Environment": {**MEETING_PLACE, **(environment or {})}}
 
 
+LIGHT = sys.executable, "-P", str(Path(__file__).with_name("light_endpoint.py"))
+WHOLE = sys.executable, "-m", "torpor_endpoint"
+
+
 class LiveEndpoint:
     """`python -m torpor_endpoint` on a port, which it keeps over a restart; 0 takes a free one. `options` are its
     command line's, `environment` are variables beside those of this process. `launched` is the command that starts its
-    command."""
+    command. `frameworks`: its zygotes import them, which takes two seconds of a processor, once, and not each process
+    that loads a model of scikit-learn."""
 
     def __init__(
         self,
@@ -93,10 +98,12 @@ class LiveEndpoint:
         *options: str,
         environment: Mapping[str, str] | None = None,
         port: int = 0,
+        frameworks: bool = False,
         launched: Callable[..., list[str]] = lambda *command: [*command],
     ) -> None:
         self.data_dir = data_dir
         self._launched = launched
+        self._program = WHOLE if frameworks else LIGHT
         self._environment = {**os.environ, **(environment or {})}
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -114,8 +121,8 @@ class LiveEndpoint:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with self._listener() as listener, (self.data_dir / "endpoint.log").open("ab") as log:
             self._port = listener.getsockname()[1]
-            command = [sys.executable, "-m", "torpor_endpoint", "--descriptor", str(listener.fileno())]
-            command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *NO_GUESS, *self._options]
+            command = [*self._program, "--descriptor", str(listener.fileno()), "--port", str(self._port)]
+            command += ["--data-dir", str(self.data_dir), *NO_GUESS, *self._options]
             self._process = subprocess.Popen(
                 self._launched(*command),
                 stdout=log,

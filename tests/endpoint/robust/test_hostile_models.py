@@ -29,7 +29,7 @@ GOOD = Hostile("good", "xgboost-model", bytes(booster("plain").save_raw("ubj")))
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
-    with LiveEndpoint(tmp_path_factory.mktemp("hostile")) as live:
+    with LiveEndpoint(tmp_path_factory.mktemp("hostile"), frameworks=True) as live:
         folder = live.folder("models")
         (folder / "good.tar.gz").write_bytes(GOOD.archive())
         for number, kind in enumerate(KINDS):

@@ -43,7 +43,7 @@ def wrapped() -> tuple[bytes, float]:
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEndpoint]:
     """One whose zygotes may be killed."""
-    with LiveEndpoint(tmp_path_factory.mktemp("steps")) as live:
+    with LiveEndpoint(tmp_path_factory.mktemp("steps"), frameworks=True) as live:
         yield live
 
 

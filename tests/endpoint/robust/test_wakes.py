@@ -24,7 +24,7 @@ TO_ZERO = {
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
     """One on which nothing else runs, so that every process is accounted for. Its whole zygote starts on a guess."""
-    with LiveEndpoint(tmp_path_factory.mktemp("wakes"), "--warm-idle", "600") as live:
+    with LiveEndpoint(tmp_path_factory.mktemp("wakes"), "--warm-idle", "600", frameworks=True) as live:
         put(live.folder("crowd"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
         yield live
 

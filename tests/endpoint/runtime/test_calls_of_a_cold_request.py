@@ -16,7 +16,7 @@ COLD = Calls(295, 137)
 
 def test_the_first_request_for_a_model(tmp_path: Path) -> None:
     windows = CallWindows(tmp_path)
-    with LiveEndpoint(tmp_path / "data", environment=windows.variables) as live:
+    with LiveEndpoint(tmp_path / "data", environment=windows.variables, frameworks=True) as live:
         put(live.folder("models"), {f"{number}.tar": constant(1.0) for number in range(WINDOWS)})
         live.deploy("counted", Variant({"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": "s3://models/"}))
         [windows.pid] = live.worker_pids()
