@@ -16,7 +16,7 @@ VALUES = sorted((HERE / "values").glob("*.yaml"))
 RENDERED = HERE / "rendered"
 DIGEST = RENDERED / "SHA256"
 RELEASE, NAMESPACE = "mine", "models"
-KUBERNETES = ("1.25", "1.29", "1.33", "1.37")
+KUBERNETES = ("1.27", "1.30", "1.33", "1.37")
 """The versions whose schemas hold."""
 WARNING = 2
 WITHOUT_SCHEMA = ("ServiceMonitor",)
@@ -51,6 +51,7 @@ BAD_VALUES: dict[str, dict[str, Any]] = {
         "endpoint": {"auth": False},
         "routers": {"autoscaling": {"enabled": True, "minReplicas": 9}},
     },
+    "does not match pattern '^(sha256:": {"image": {"repository": "r", "digest": "latest"}},
     "minimum: got -1, want 0": {**IMAGES, "routers": {"replicas": -1}},
     "database.url must have no password": {
         **IMAGES,
@@ -126,7 +127,7 @@ def launched() -> list[dict[str, Any]]:
     """The objects that the endpoint makes for an instance."""
     from torpor_endpoint.host import LaunchSpec, Resources, Slot
     from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
-    from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, secret
+    from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, disruption_budget, secret
 
     slot = Slot("shop", "AllTraffic", 0)
     launch, spec = Generation(slot, "0123abcd", "4f"), LaunchSpec(slot, {"NAME": "value"}, None, Resources(2, 8192))
@@ -134,7 +135,11 @@ def launched() -> list[dict[str, Any]]:
     settings = KubernetesSettings("i", pull_secrets=("k",), tolerations=({"key": "k", "operator": "Exists"},))
     return [
         json.loads(json.dumps(one))
-        for one in (deployment(launch, spec, settings, owner), secret(launch, spec, b"", "u"))
+        for one in (
+            deployment(launch, spec, settings, owner),
+            secret(launch, spec, b"", "u"),
+            disruption_budget("shop", "AllTraffic", "0123abcd", owner),
+        )
     ]
 
 

@@ -9,9 +9,9 @@ from tests.deploy.helm.helpers.rendered_objects import NAMES, ROUTED, kinds, of_
 from tests.deploy.helm.rendering import CHART, DIGEST, digest
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.host import Slot
+from torpor_endpoint.host.kubernetes.api.role_rules import BUDGET_RIGHTS, RIGHTS
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.object_names import labels
-from torpor_endpoint.host.kubernetes.role_rules import RIGHTS
 from torpor_endpoint.options import Options
 from torpor_endpoint.starting.endpoint_checks import CHECKS
 
@@ -45,7 +45,8 @@ def test_values_reach_the_pods_of_instances() -> None:
 
 def test_the_role_has_the_rights_that_the_endpoint_needs_and_no_others() -> None:
     *rules, owner = of_kind("smallest.yaml", "Role")["rules"]
-    needed = [{"apiGroups": [one.group], "resources": [one.resource], "verbs": list(one.verbs)} for one in RIGHTS]
+    rights = RIGHTS + BUDGET_RIGHTS
+    needed = [{"apiGroups": [one.group], "resources": [one.resource], "verbs": list(one.verbs)} for one in rights]
     assert rules == needed
     assert (owner["resourceNames"], owner["verbs"]) == (["mine-torpor"], ["get"])
 
@@ -60,6 +61,25 @@ def test_pods_hold_to_the_restricted_profile(name: str) -> None:
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         assert not container["securityContext"]["allowPrivilegeEscalation"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_an_image_is_named_by_its_digest_where_there_is_one() -> None:
+    images = [one["image"] for spec in pods("everything.yaml") for one in spec["spec"]["containers"]]
+    assert images == [f"registry.local/torpor-endpoint@sha256:{'0123456789abcdef' * 4}"] * 2
+    assert pod("smallest.yaml")["spec"]["containers"][0]["image"] == "registry.local/torpor-endpoint:0.1.0"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_node_is_asked_for_the_disk_that_a_pod_writes_to(name: str) -> None:
+    containers = [one for spec in pods(name) for one in spec["spec"]["containers"]]
+    assert [one for one in containers if "ephemeral-storage" not in one["resources"]["requests"]] == []
+
+
+def test_budgets_of_variants_are_the_endpoints_to_keep() -> None:
+    assert tomllib.loads(of_kind("smallest.yaml", "ConfigMap")["data"]["kubernetes.toml"])["disruption_budgets"] is True
+    assert "PodDisruptionBudget" not in kinds("smallest.yaml")
+    budget = of_kind("everything.yaml", "PodDisruptionBudget")["spec"]
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 @pytest.mark.parametrize("name", NAMES)

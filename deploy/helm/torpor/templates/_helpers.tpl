@@ -54,7 +54,8 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "torpor.image" -}}
 {{- $image := index . 0 }}{{ $chart := index . 1 }}{{ $member := index . 2 }}
-{{- printf "%s:%s" (required (printf "%s must name an image: build it from the Dockerfile, and push it to your registry" $member) $image.repository) ($image.tag | default $chart.AppVersion) }}
+{{- $repository := required (printf "%s must name an image: build it from the Dockerfile, and push it to your registry" $member) $image.repository }}
+{{- if $image.digest }}{{ printf "%s@%s" $repository $image.digest }}{{ else }}{{ printf "%s:%s" $repository ($image.tag | default $chart.AppVersion) }}{{ end }}
 {{- end }}
 
 {{- define "torpor.scheme" -}}

@@ -4,6 +4,7 @@ A launch declares a Deployment without a pod, gives it its Secret, and lets it h
 the same at once get one instance. A launch that does not come to its end is deleted, since the credentials in its
 Secret are void and no Secret is changed; so is a Deployment of another configuration that has the name. Deleting a
 Deployment deletes everything. What becomes of it is followed, never polled. The disk is the pod's, and ends with it.
+A variant has a disruption budget from its first launch until it is vacated.
 """
 
 import asyncio
@@ -16,14 +17,15 @@ from typing import Any, TypeVar
 from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes import preflight
-from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient, refused_with
+from torpor_endpoint.host.kubernetes.api.watching import ObjectWatch
+from torpor_endpoint.host.kubernetes.disruption_budgets import DisruptionBudgets
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, scaled, secret
 from torpor_endpoint.host.kubernetes.object_names import DEPLOYMENT, slot_of
 from torpor_endpoint.host.kubernetes.pods import ORDINARY
 from torpor_endpoint.host.kubernetes.slot_end import SlotEnd, delete_deployment
 from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot
-from torpor_endpoint.host.kubernetes.watching import ObjectWatch
 from torpor_endpoint.host.launch_names import deployment_digest
 
 GONE_WITHIN_S = 10.0
@@ -52,6 +54,7 @@ class KubernetesHost:
         self._digest = deployment_digest(deployment_secret)
         self._keep = keep
         self._owner: Object | None = None
+        self._budgets = DisruptionBudgets(client, self._digest) if settings.disruption_budgets else None
         self._slots: dict[Slot, PodSlot] = {}
         self._ends: dict[Slot, list[SlotEnd]] = {}
         self._followed: dict[str, list[PodSlot]] = {}  # these and those, by the label of the slot
@@ -64,6 +67,8 @@ class KubernetesHost:
     async def open(self, kept: Collection[tuple[str, str]]) -> None:
         self._owner = await preflight.check(self._client, self._settings, self._digest)
         await asyncio.gather(self._deployments.begin(), self._pods.begin())
+        if self._budgets is not None:
+            await self._budgets.open(self._owner, kept)
         for name, found in list(self._deployments.objects.items()):
             slot, ends = slot_of(found["metadata"]), found["metadata"].get("deletionTimestamp")
             if slot is None or (slot.endpoint, slot.variant) not in kept or not found["spec"].get("replicas"):
@@ -84,6 +89,8 @@ class KubernetesHost:
             if present is not None:
                 await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
             await self._name_free(spec.slot)
+            if self._budgets is not None:
+                await self._budgets.cover(spec.slot)
             launch = Generation(spec.slot, self._digest, token_hex(4), spec.configuration)
             with ExitStack() as unfinished:  # whatever ends the launch, nothing of it may stay
                 begun = LaunchedDeployment(launch, "", 0, 0.0)
@@ -124,6 +131,8 @@ class KubernetesHost:
 
     async def vacate(self, endpoint: str, variant: str | None = None) -> None:
         """A disk has gone with its pod."""
+        if self._budgets is not None:
+            await self._budgets.uncover(endpoint, variant)
 
     async def close(self) -> None:
         """Stop everything, or let go of what runs. It takes CLOSE_WITHIN_S at most."""
@@ -134,10 +143,14 @@ class KubernetesHost:
                 slots = () if self._keep else {*self._slots, *self._ends}
                 ends = (self.terminate(slot, LAST_GRACE_S) for slot in slots)
                 await asyncio.gather(*ends, return_exceptions=True)
-        tasks = [*self._watches, *(end.task for end in self._all_ends())]
+                if self._budgets is not None and not self._keep:
+                    await self._budgets.close()
+        left = self._all_ends()
+        tasks = [*self._watches, *(end.task for end in left)]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *(one.close() for one in self._slots.values()), return_exceptions=True)
+        followed = (*self._slots.values(), *(end.ended for end in left))
+        await asyncio.gather(*tasks, *(one.close() for one in followed), return_exceptions=True)
         self._slots.clear()
         await self._client.close()
 

@@ -16,6 +16,7 @@ labels = { "team" = "models" }                  # of the pods, as the annotation
 annotations = { "sidecar.istio.io/inject" = "false" }
 memory_room_mib = 512                         # beyond the instance's own memory: the zygote, trials, buffers
 temporary_mib = 1024                          # of /tmp
+disruption_budgets = true                     # at most one pod of a variant leaves for the drain of a machine
 user = 65532                                  # the user's and group's number in the container
 """
 
@@ -59,6 +60,7 @@ class KubernetesSettings:
     annotations: Mapping[str, str] = field(default_factory=dict)
     memory_room_mib: int = 512
     temporary_mib: int = 1024
+    disruption_budgets: bool = True
     user: int = 65532
 
     @classmethod
@@ -140,6 +142,7 @@ MEMBERS: dict[str, tuple[Callable[[object], bool], str]] = {
     "annotations": (_texts, TEXTS),
     "memory_room_mib": (_amount, "must be a whole number of MiB, more than 0"),
     "temporary_mib": (_amount, "must be a whole number of MiB, more than 0"),
+    "disruption_budgets": (lambda value: isinstance(value, bool), "must be true or false"),
     "user": (_amount, "must be a user's number, more than 0: instances do not run as root"),
 }
 """Each member of the file: its check, and the rule for the error message."""

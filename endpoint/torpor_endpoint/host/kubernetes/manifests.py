@@ -1,4 +1,5 @@
-"""Writes the objects of an instance as the cluster takes them: a Deployment, and a Secret. It does no I/O.
+"""Writes the objects of instances as the cluster takes them: a Deployment and a Secret of each, and a disruption budget
+of each variant. It does no I/O.
 
 The instance's whole environment is in the Secret, since a container's Environment may hold passwords: whoever may read
 pods or Deployments sees none of it. The Secret belongs to the Deployment, and the Deployment to the installation.
@@ -14,9 +15,12 @@ from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.object_names import (
     CONFIGURATION,
+    DEPLOYMENT,
+    FLEET,
     GENERATION,
     SLOT,
     annotations,
+    budget_name,
     deployment_name,
     labels,
     secret_name,
@@ -27,9 +31,10 @@ CONTAINER = "instance"
 BASE_DIR = DEFAULTS.base_dir
 DISK_ROOM_MIB = 256
 """Of the disk beyond the artifacts: verdicts, and what a script writes beside its model."""
-PING_PERIOD_S = 10
-PING_WITHIN_S = 5
-"""A ping is a Python process: it takes some tenths of a second on an idle machine."""
+LOGS_MIB = 64
+"""Of the node's disk, for the output that kubelet keeps: 5 files of 10 MiB, unless the node is set otherwise
+(containerLogMaxFiles, containerLogMaxSize)."""
+LISTENS_PERIOD_S = 10
 GRACE_S = 30
 
 LOCKED: dict[str, Any] = {
@@ -121,6 +126,28 @@ def secret(launch: Generation, spec: LaunchSpec, instance_secret: bytes, uid: st
     }
 
 
+def disruption_budget(endpoint: str, variant: str, deployment: str, owner: Object | None) -> Object:
+    """At most one pod of a variant leaves for the drain of a machine. One that does not run well never holds a drain
+    up: it serves nobody (https://kubernetes.io/docs/tasks/run-application/configure-pdb/)."""
+    found = labels(Slot(endpoint, variant, 0), deployment, "")
+    selected = {name: found[name] for name in (DEPLOYMENT, FLEET)}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": budget_name(endpoint, variant, deployment),
+            "labels": {name: value for name, value in found.items() if name not in (SLOT, GENERATION)},
+            "annotations": {"torpor/endpoint": endpoint, "torpor/variant": variant},
+            **({} if owner is None else {"ownerReferences": [owner]}),
+        },
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": selected},
+        },
+    }
+
+
 def deletion_of(uid: str) -> Object:
     """The options of the deletion of a Deployment with all that belongs to it, and of no other of its name."""
     return {
@@ -174,11 +201,9 @@ def _container(launch: Generation, spec: LaunchSpec, settings: KubernetesSetting
         "args": ["serve"],
         "envFrom": [{"secretRef": {"name": name}} for name in (*further, launch.secret)],  # the last one wins
         "ports": [{"name": "greeted", "containerPort": PORT}],
-        "readinessProbe": {
-            "exec": {"command": ["torpor-container", "ping"]},  # the port takes greeted connections only
-            "periodSeconds": PING_PERIOD_S,
-            "timeoutSeconds": PING_WITHIN_S,
-        },
+        # Torpor pings what listens, by connections that it greets. The cluster has no need of a Python process for each
+        # question: it sees whether the port is open.
+        "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": LISTENS_PERIOD_S},
         "resources": _resources(spec, settings),
         "securityContext": LOCKED,
         "volumeMounts": [{"name": "disk", "mountPath": BASE_DIR}, {"name": "temporary", "mountPath": "/tmp"}],
@@ -186,26 +211,27 @@ def _container(launch: Generation, spec: LaunchSpec, settings: KubernetesSetting
 
 
 def _resources(spec: LaunchSpec, settings: KubernetesSettings) -> Object:
-    """Requests that are the limits: nothing is promised twice, and the pod is the last to be evicted."""
+    """Requests that are the limits: nothing is promised twice, and the pod is the last to be evicted. The disk has its
+    limits at the volumes, and is asked for as a whole, so that a node is not promised more than it has."""
+    disk = {"ephemeral-storage": f"{_disk_mib(spec) + DISK_ROOM_MIB + settings.temporary_mib + LOGS_MIB}Mi"}
     if spec.resources is None:
-        return {}
+        return {"requests": disk}
     wanted = {
         "cpu": str(spec.resources.vcpu),
         "memory": f"{spec.resources.memory_mib + settings.memory_room_mib}Mi",
     }
     if spec.resources.gpus:
         wanted[settings.gpu_resource] = str(spec.resources.gpus)
-    return {"requests": wanted, "limits": dict(wanted)}
+    return {"requests": {**wanted, **disk}, "limits": wanted}
 
 
 def _spread(found: Mapping[str, str]) -> Object:
     """Instances of a variant go to different machines, where there are any."""
-    names = [name for name in ("torpor/deployment", "torpor/endpoint", "torpor/variant") if name in found]
     return {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": {name: found[name] for name in names}},
+        "labelSelector": {"matchLabels": {name: found[name] for name in (DEPLOYMENT, FLEET)}},
     }
 
 

@@ -17,6 +17,8 @@ READABLE_CHARS = 16
 
 DEPLOYMENT: Final = "torpor/deployment"
 """The label of everything that one Torpor made: a digest of its secret, so that two leave each other alone."""
+FLEET: Final = "torpor/fleet"
+"""The label of all instances of a variant: a digest, since not every name fits into a label."""
 SLOT: Final = "torpor/slot"
 GENERATION: Final = "torpor/generation"
 """Each launch of a slot has its own: the instance's secret follows from it."""
@@ -31,14 +33,26 @@ def slot_digest(slot: Slot) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()[:SLOT_CHARS]
 
 
+def fleet_digest(endpoint: str, variant: str) -> str:
+    """Tells the variants of one Torpor apart."""
+    return hashlib.sha256(f"{endpoint}\0{variant}".encode()).hexdigest()[:SLOT_CHARS]
+
+
 def deployment_name(slot: Slot, deployment: str) -> str:
     """A DNS label of 45 characters at most."""
-    words = "-".join((slot.endpoint, slot.variant, str(slot.number)))
-    readable = re.sub("[^a-z0-9]+", "-", words.lower()).strip("-")
-    if len(readable) > READABLE_CHARS:
-        end = f"-{slot.number}"
-        readable = readable[: READABLE_CHARS - len(end)].rstrip("-") + end
+    readable = _readable((slot.endpoint, slot.variant), f"-{slot.number}")
     return f"torpor-{deployment}-{readable}-{slot_digest(slot)}"
+
+
+def budget_name(endpoint: str, variant: str, deployment: str) -> str:
+    """The name of a variant's disruption budget, as `deployment_name` has it."""
+    return f"torpor-{deployment}-{_readable((endpoint, variant), '')}-{fleet_digest(endpoint, variant)}"
+
+
+def _readable(words: tuple[str, str], end: str) -> str:
+    """What people see of the real names, READABLE_CHARS at most, and `end` whole."""
+    readable = re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
+    return readable[: READABLE_CHARS - len(end)].rstrip("-") + end
 
 
 def secret_name(name: str, generation: str) -> str:
@@ -53,6 +67,7 @@ def labels(slot: Slot, deployment: str, generation: str) -> dict[str, str]:
         "app.kubernetes.io/name": "torpor-instance",
         "app.kubernetes.io/managed-by": "torpor",
         DEPLOYMENT: deployment,
+        FLEET: fleet_digest(slot.endpoint, slot.variant),
         SLOT: slot_digest(slot),
         GENERATION: generation,
         **{name: value for name, value in readable.items() if LABEL.fullmatch(value)},

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.exits import last_output
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER
 
 QUIET_S = 300.0

@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 from torpor_endpoint.host import HostError, LaunchSpec, Slot
-from torpor_endpoint.host.kubernetes.client import ClusterRefused, KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient
+from torpor_endpoint.host.kubernetes.api.role_rules import BUDGET_RIGHTS, RIGHTS, refusal
 from torpor_endpoint.host.kubernetes.kubernetes_file import OWNERS, KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import Generation, deployment
-from torpor_endpoint.host.kubernetes.role_rules import RIGHTS, refusal
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 SAMPLE = Slot("preflight", "AllTraffic", 0)
@@ -21,7 +21,8 @@ async def check(client: KubernetesClient, settings: KubernetesSettings, digest: 
     version = await client.ask("GET", "/version", about=("get", "version"))
     if "gitVersion" not in version:
         raise HostError(f"{client.cluster.url} is no Kubernetes: it tells no version")
-    reviews = [_allowed(client, one.group, one.resource, verb) for one in RIGHTS for verb in one.verbs]
+    needed = RIGHTS + BUDGET_RIGHTS if settings.disruption_budgets else RIGHTS
+    reviews = [_allowed(client, one.group, one.resource, verb) for one in needed for verb in one.verbs]
     for fault in await asyncio.gather(*reviews, return_exceptions=True):
         if fault is not None:
             raise fault

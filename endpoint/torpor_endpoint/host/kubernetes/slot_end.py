@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient, refused_with
 from torpor_endpoint.host.kubernetes.manifests import deletion, deletion_of
 from torpor_endpoint.host.kubernetes.object_names import GENERATION
 from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot

@@ -10,7 +10,7 @@ from typing import Any
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import PORT, Generation
 from torpor_endpoint.host.kubernetes.object_names import CONFIGURATION, GENERATION, slot_digest
 from torpor_endpoint.host.kubernetes.pod_output import PodOutput

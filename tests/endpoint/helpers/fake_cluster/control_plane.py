@@ -14,8 +14,8 @@ from socket import create_server
 from typing import Any
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
-from torpor_endpoint.host.kubernetes.cluster import Cluster
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 
 BINARIES = os.environ.get("TORPOR_KUBERNETES_BINARIES", "")
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
@@ -25,7 +25,7 @@ NODE = "machine"
 STARTED_WITHIN_S = 60.0
 EVERYBODYS = "system:discovery"
 """Who may ask for the version: the API server makes its own roles a moment after it answers."""
-CONTROLLERS = "deployment,replicaset,garbagecollector,namespace,serviceaccount"
+CONTROLLERS = "deployment,replicaset,garbagecollector,namespace,serviceaccount,disruption"
 PATHS = {
     "ConfigMap": "api/v1/namespaces/models/configmaps",
     "ServiceAccount": "api/v1/namespaces/models/serviceaccounts",

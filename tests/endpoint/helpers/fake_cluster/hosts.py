@@ -6,8 +6,8 @@ from tests.endpoint.helpers.fake_cluster.api import NAMESPACE, TOKEN, FakeCluste
 from tests.endpoint.helpers.fake_cluster.containers import forked
 from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
 from tests.endpoint.helpers.local_hosts import warm_parent
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
-from torpor_endpoint.host.kubernetes.cluster import Cluster
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 

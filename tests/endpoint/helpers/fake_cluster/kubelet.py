@@ -88,7 +88,8 @@ class Kubelet:
                 for restarts in (0, 1):
                     child = await self._started(objects, pod, address, restarts)
                     began = _status(restarts, ended, running={})
-                    said(phase="Running", podIP=address, containerStatuses=[began])
+                    ready = [{"type": "Ready", "status": "True"}]
+                    said(phase="Running", podIP=address, containerStatuses=[began], conditions=ready)
                     code = await self._until_it_ends(objects, name, child)
                     self._over.add(self._logs[name][-1])
                     ended = {"exitCode": code if code >= 0 else 128 - code}

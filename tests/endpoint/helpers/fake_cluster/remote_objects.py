@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.endpoint.helpers.fake_cluster.objects import Object
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import MERGE, KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import MERGE, KubernetesClient
+from torpor_endpoint.host.kubernetes.api.watching import ObjectWatch
 from torpor_endpoint.host.kubernetes.manifests import deletion
-from torpor_endpoint.host.kubernetes.watching import ObjectWatch
 
 
 class RemoteObjects:

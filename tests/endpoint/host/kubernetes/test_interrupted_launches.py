@@ -9,8 +9,8 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError, LaunchSpec, Slot
-from torpor_endpoint.host.kubernetes.client import ClusterRefused, KubernetesClient
-from torpor_endpoint.host.kubernetes.cluster import Cluster
+from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient
+from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
@@ -81,7 +81,7 @@ def spec(model: str, configuration: str = "") -> LaunchSpec:
 
 
 def host_of(client: MemoryClient) -> KubernetesHost:
-    return KubernetesHost(client, KubernetesSettings("i"), b"x" * 32)
+    return KubernetesHost(client, KubernetesSettings("i", disruption_budgets=False), b"x" * 32)
 
 
 async def cut_short(host: KubernetesHost, client: MemoryClient, call: tuple[str, str], model: str) -> None:
@@ -164,7 +164,7 @@ def test_an_end_that_the_cluster_does_not_hear_of_fails_and_a_later_launch_is_le
 def test_a_host_that_keeps_its_instances_leaves_none_whose_launch_was_cut_short() -> None:
     async def story() -> None:
         client = MemoryClient()
-        host = KubernetesHost(client, KubernetesSettings("i"), b"x" * 32, keep=True)
+        host = KubernetesHost(client, KubernetesSettings("i", disruption_budgets=False), b"x" * 32, keep=True)
         await cut_short(host, client, ("patch", "deployments"), "with credentials that are void")
         await host.close()
         assert client.objects == {}

@@ -28,8 +28,13 @@ def test_nothing_of_the_environment_is_outside_the_secret() -> None:
 
 
 def test_requests_are_the_limits_with_room_beyond_the_instances_memory() -> None:
-    resources = pod_of(KubernetesSettings("i", memory_room_mib=100))["containers"][0]["resources"]
-    assert resources["requests"] == resources["limits"] == {"cpu": "2", "memory": "8292Mi"}
+    settings = KubernetesSettings("i", memory_room_mib=100, temporary_mib=1000)
+    resources = pod_of(settings)["containers"][0]["resources"]
+    assert resources["limits"] == {"cpu": "2", "memory": "8292Mi"}
+    assert resources["requests"] == {**resources["limits"], "ephemeral-storage": f"{5120 + 256 + 1000 + 64}Mi"}
+    pod = pod_of(settings)
+    limits = [int(one["emptyDir"]["sizeLimit"].removesuffix("Mi")) for one in pod["volumes"]]
+    assert sum(limits) == 5120 + 256 + 1000
 
 
 def test_a_pod_has_no_more_rights_than_it_needs() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import Phase, Slot
 from torpor_endpoint.host.kubernetes import preflight
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER, Generation
@@ -80,7 +80,7 @@ def test_an_event_makes_its_own_slot_look_and_no_other(monkeypatch: pytest.Monke
 
     async def story() -> None:
         cluster = FullCluster()
-        settings = cast(KubernetesSettings, None)
+        settings = KubernetesSettings("i", disruption_budgets=False)
         host = KubernetesHost(cast(KubernetesClient, cluster), settings, b"secret", keep=True)
         await host.open([("many", "AllTraffic")])
         looks.clear()

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from tests.helpers.waiting import reached
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.pod_output import PodOutput
 
 

@@ -25,6 +25,7 @@ from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
+from torpor_endpoint.host.kubernetes.api.client import refused_with
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
@@ -86,9 +87,9 @@ def ground(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> 
         shared.plane.stop()
 
 
-def spec(folder: Path, number: int = 0, memory_mib: int = 1024) -> LaunchSpec:
+def spec(folder: Path, number: int = 0, memory_mib: int = 1024, variant: str = SLOT.variant) -> LaunchSpec:
     environment = {"SAGEMAKER_MULTI_MODEL": "true", "TORPOR_TRIALS": "false"}
-    slot = Slot(SLOT.endpoint, SLOT.variant, number)
+    slot = Slot(SLOT.endpoint, variant, number)
     return LaunchSpec(slot, environment, folder / "logs", Resources(1, memory_mib))
 
 
@@ -160,6 +161,34 @@ def test_one_that_fits_nowhere_waits_with_the_schedulers_reason(
         await host.close()
 
     runner.run(asyncio.wait_for(story(), 60.0))
+
+
+def test_a_pod_that_waits_holds_up_no_drain_of_another_variant(
+    ground: RealGround, runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        host, admin = ground.host(), ground.plane.client(ADMIN)
+        await host.open([])
+        await host.launch(spec(tmp_path))
+        await host.launch(spec(tmp_path, 1, 1024**2, "waits"))
+        placed = await host.placed(SLOT)
+        pods = (await admin.call("list", "pods"))["items"]
+        (pod,) = (one["metadata"]["name"] for one in pods if placed.incarnation.startswith(one["metadata"]["uid"]))
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+
+        async def evicted() -> bool:
+            """The cluster counts the pods of a new budget before it lets one go."""
+            with refused_with(429):
+                await admin.ask("POST", admin.path("pods", pod, "eviction"), eviction)
+                return True
+            return False
+
+        await reached(evicted, 30.0, 0.1)
+        assert (await host.exited(SLOT)).phase is Phase.EXITED
+        await admin.close()
+        await host.close()
+
+    runner.run(asyncio.wait_for(story(), 90.0))
 
 
 def test_deleting_the_installation_deletes_its_instances(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import KubernetesClient, LineReader
-from torpor_endpoint.host.kubernetes.cluster import Cluster
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient, LineReader
+from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 
 PIECES = st.lists(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=6).map(b"".join), max_size=6)
 

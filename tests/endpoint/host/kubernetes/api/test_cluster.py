@@ -10,7 +10,7 @@ import yaml
 from tests.endpoint.helpers.fake_cluster.__main__ import kubeconfig
 from tests.helpers.certificates import pair
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.cluster import UNSUPPORTED, find_cluster, from_kubeconfig, in_pod
+from torpor_endpoint.host.kubernetes.api.cluster import UNSUPPORTED, find_cluster, from_kubeconfig, in_pod
 
 
 def written(folder: Path, text: str = kubeconfig("http://10.0.0.1:6443")) -> Path:

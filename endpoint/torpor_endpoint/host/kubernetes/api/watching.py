@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.object_names import SLOT
 
 WATCH_S = 50

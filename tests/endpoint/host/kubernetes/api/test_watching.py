@@ -10,9 +10,9 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.api.watching import ObjectWatch
 from torpor_endpoint.host.kubernetes.object_names import SLOT
-from torpor_endpoint.host.kubernetes.watching import ObjectWatch
 
 Lines = list[bytes]
 END = "the watch ends after its time"

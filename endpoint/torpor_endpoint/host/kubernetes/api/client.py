@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.cluster import Cluster
-from torpor_endpoint.host.kubernetes.role_rules import refusal
+from torpor_endpoint.host.kubernetes.api.cluster import Cluster
+from torpor_endpoint.host.kubernetes.api.role_rules import refusal
 
 WITHIN_S = 10.0
 TOKEN_S = 60.0
@@ -46,8 +46,7 @@ class KubernetesClient:
 
     def path(self, resource: str, name: str = "", of: str = "") -> str:
         """The path of a resource of the namespace, `of` is what follows a name, such as `log`."""
-        group = "apis/apps/v1" if resource in ("deployments", "statefulsets") else "api/v1"
-        parts = ["", group, "namespaces", self.cluster.namespace, resource, name, of]
+        parts = ["", GROUPS.get(resource, "api/v1"), "namespaces", self.cluster.namespace, resource, name, of]
         return "/".join(parts).rstrip("/")
 
     async def call(
@@ -182,6 +181,13 @@ class LineReader:
         self._begun += kept
         self._cut_bytes += len(piece) - len(kept)
 
+
+GROUPS = {
+    "deployments": "apis/apps/v1",
+    "statefulsets": "apis/apps/v1",
+    "poddisruptionbudgets": "apis/policy/v1",
+}
+"""Where resources are that are not of the core API."""
 
 VERBS = {
     "get": ("GET", JSON),

@@ -25,11 +25,13 @@ RIGHTS = (
     KubernetesRight("", "secrets", ("create",)),
 )
 """A Secret is written and never read: it goes with its Deployment."""
+BUDGET_RIGHTS = (KubernetesRight("policy", "poddisruptionbudgets", ("create", "delete", "list")),)
+"""Needed with `disruption_budgets` alone."""
 
 
 def refusal(verb: str, resource: str, namespace: str) -> str:
     """What to say when the cluster refuses a verb, and the rule that allows it."""
-    right = next((one for one in RIGHTS if one.resource == resource), None)
+    right = next((one for one in RIGHTS + BUDGET_RIGHTS if one.resource == resource), None)
     rule = right.rule if right is not None else f"{{resources: [{resource}], verbs: [{verb}]}}"
     return (
         f"the cluster does not let Torpor {verb} {resource} in the namespace {namespace}: "
