@@ -66,6 +66,7 @@ class CapturedRequest(NamedTuple):
     stream: CapturedStream | None = None  # of an answer in parts
     cut: bool = False  # the answer had more parts than are captured
     model_digest: str | None = None  # the SHA-256 of its artifact, in hex
+    choice: str | None = None  # why this model answers a request that named a group
 
 
 def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
@@ -134,6 +135,8 @@ class LineEncoder:
             members.append(f'"torporModelVersion":{_string(request.model_version)}')  # Torpor's own, and so are these
         if request.model_digest is not None:
             members.append(f'"torporModelDigest":{_string(request.model_digest)}')
+        if request.choice is not None:
+            members.append(f'"torporChoice":{_string(request.choice)}')
         if request.stream is not None:
             members.append(f'"torporStream":"{request.stream.value}"')
         if request.cut:

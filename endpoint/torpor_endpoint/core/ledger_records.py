@@ -38,6 +38,7 @@ class InvocationRecord(NamedTuple):
     container_s: Mapping[str, float] = NO_SECONDS  # seconds in each container of a pipeline, in its order
     shadow: bool = False  # a copy of a request, which a shadow variant got
     face: str = ""  # the face by which it came, such as `open-inference`; "" for SageMaker's own
+    choice: str = ""  # why this model answers a request that named a group; "" for one that named a model
 
 
 def cold_load(text: str | bytes | None) -> wire.ColdLoad | None:

@@ -34,8 +34,10 @@ from torpor_endpoint.core.ledger_records import (
     MemoryReading,
     WarmRequests,
 )
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.variant_setup import setup_of
+from torpor_endpoint.ledger.choice_table import choice_key, merge_choices
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
@@ -43,6 +45,8 @@ PERIOD_S = 1.0
 PRUNING_S = 600.0
 COLD_PENDING_MAX = 10_000
 """The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
+CHOICES_PENDING_MAX = 1_000
+"""The most rows of choices that wait to be written. Further ones in the same second are not kept."""
 SETUPS_REMEMBERED = 1_000
 """The most variants whose setup is remembered, so that it is not written again at each wake."""
 SIZE_KEPT_S = 60.0
@@ -105,6 +109,11 @@ class Ledger:
             self._containers(warm, len(warm.totals_s), True)
         if warm.span_s is not None:
             self._span(warm, Span(*warm.span_s, warm.seconds, warm.moments), minute_of(warm.at_s))
+
+    def chosen(self, made: MadeChoices) -> None:
+        """Add choices of a model of a group. Callers choose the needs: there is a bound on the rows of a second."""
+        if choice_key(made) in self._pending.choices or len(self._pending.choices) < CHOICES_PENDING_MAX:
+            merge_choices(self._pending.choices, made)
 
     def looked(self, reading: MemoryReading) -> None:
         """Add a reading of the memory that an instance uses beside its models."""

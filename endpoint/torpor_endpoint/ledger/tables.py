@@ -22,6 +22,8 @@ from torpor_endpoint.core.ledger import (
     add_sums,
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.model_choice.made_choices import ChoiceKey, MadeChoices
+from torpor_endpoint.ledger.choice_table import CHOICES, add_choices, merge_choices, prune_choices
 
 ENDED = "the endpoint ended"
 """The reason for the end of a life that ended with a killed endpoint."""
@@ -134,6 +136,7 @@ _STEPS = (
     ALTER TABLE minutes ADD COLUMN fetched_bytes INTEGER NOT NULL DEFAULT 0;
     """,
     "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
+    CHOICES,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
@@ -150,6 +153,7 @@ class Retention:
     kept_s: float = 14 * 24 * 3600.0
     minute_rows: int = 2_000_000
     lives: int = 100_000
+    choices: int = 100_000
 
 
 RETENTION = Retention()
@@ -169,10 +173,12 @@ class Batch:
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
     routers: dict[str, int] = field(default_factory=dict)  # the number of the last batch of each router
     setups: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)  # since when, and how, as JSON
+    choices: dict[ChoiceKey, MadeChoices] = field(default_factory=dict)  # of models of groups
 
     @property
     def rows(self) -> int:
-        return sum(map(len, (self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives)))
+        kinds = self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives, self.choices
+        return sum(map(len, kinds))
 
     def absorb(self, later: "Batch") -> None:
         """Add the rows of a later batch, and take its number. No try to write this one may have been made."""
@@ -187,6 +193,8 @@ class Batch:
         self.served |= later.served
         self.setups |= later.setups
         self.routers |= later.routers
+        for made in later.choices.values():
+            merge_choices(self.choices, made)
 
 
 K = TypeVar("K")
@@ -221,6 +229,7 @@ class Tables:
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             self.database.write_many(_SETUP, (_row(*one, *setup) for one, setup in batch.setups.items()))
+            add_choices(self.database, batch.choices.items())
             batches = ((router, number, now_s) for router, number in batch.routers.items())
             self.database.write_many(_ROUTER_BATCH, batches)
             self.database.rows(_HEARTBEAT, now_s, batch.number)
@@ -245,6 +254,7 @@ class Tables:
                 self.database.rows(f"DELETE FROM {table} WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
+            prune_choices(self.database, retention.choices, old_s)
             self.database.rows(_SETUPS_OF_NOTHING)
             self.database.rows("DELETE FROM router_batches WHERE at_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)

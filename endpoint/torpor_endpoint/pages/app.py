@@ -138,7 +138,8 @@ class OwnPages:
         decided = read_decisions(decisions_page(await self._decisions(live, model)))
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
         here = tuple(found for found in resident if found.name == model)
-        return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past).page())
+        choices = await self.ledger().latest_choices(live.name, model)
+        return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past, choices=choices).page())
 
     async def origin(self, request: Request) -> Response:
         """Where a model comes from (`?endpoint=…&model=…`), as `torpor why --origin` tells it."""
@@ -153,6 +154,10 @@ class OwnPages:
     async def cold_starts(self, request: Request) -> Response:
         """The latest cold starts, from the ledger."""
         return await self.ledger().cold_starts_page(request)
+
+    async def choices(self, request: Request) -> Response:
+        """The choices of models of groups, from the ledger."""
+        return await self.ledger().choices_page(request)
 
     async def costs(self, request: Request) -> Response:
         """The costs of each variant and model, from the ledger."""
@@ -313,6 +318,12 @@ PAGES = (
         OwnPages.cold_starts,
         "the requests that had to wait, with the time of each step",
         ("endpoint", "model", "since_s", "limit", "order"),
+    ),
+    OwnPage(
+        PageName.CHOICES,
+        OwnPages.choices,
+        "which models have answered calls of a group, and why; or of which groups a model has",
+        ("endpoint", "model", "limit"),
     ),
     OwnPage(
         PageName.RELOAD,

@@ -1,4 +1,4 @@
-"""Answers the two pages of the ledger, `/_torpor/cold-starts` and `/_torpor/costs`, as JSON."""
+"""Answers the pages of the ledger, `/_torpor/cold-starts`, `/_torpor/choices` and `/_torpor/costs`, as JSON."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from torpor_container.typed_json import written
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pages.cold_starts import (
     LATEST,
     LIMIT,
@@ -21,9 +22,11 @@ from torpor_endpoint.core.pages.cold_starts import (
     cold_starts_page,
 )
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.model_groups import CHOICES, CHOICES_MAX, choices_page
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
 from torpor_endpoint.kept_prices import KeptPricesUnusable
+from torpor_endpoint.ledger.choice_table import latest_choices
 from torpor_endpoint.ledger.reader import ORDERS, LedgerReader, Statement, VariantBill
 
 MODELS = 1000
@@ -34,7 +37,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Pages:
-    """The two pages. They show everything up to now: `written` has the ledger write what it still buffers."""
+    """The pages. They show everything up to now: `written` has the ledger write what it still buffers."""
 
     written: Callable[[], Awaitable[object]]
     reading: LedgerReader
@@ -59,6 +62,22 @@ class Pages:
         await self.written()
         found = await asyncio.to_thread(self.reading.cold_starts, endpoint, model, 0.0, TOLD)
         return ColdStarts.read(cold_starts_page(found, {})).rows
+
+    async def choices_page(self, request: Request) -> Response:
+        """The latest choices of a group, or of a model by groups, oldest first (`?endpoint=…&model=…&limit=…`)."""
+        endpoint, limit = await self._endpoint(request), _number(request, "limit", int, CHOICES)
+        if endpoint is None:
+            raise HTTPException(400, "name the endpoint: ?endpoint=…&model=…")
+        model = request.query_params.get("model", "").removeprefix("/")
+        return JSONResponse(choices_page(await self._choices(endpoint, model, min(limit, CHOICES_MAX))))
+
+    async def latest_choices(self, endpoint: str, model: str) -> tuple[MadeChoices, ...]:
+        """The latest choices of a group or of a model, for its story."""
+        await self.written()
+        return tuple(await self._choices(endpoint, model, CHOICES))
+
+    async def _choices(self, endpoint: str, model: str, limit: int) -> list[MadeChoices]:
+        return await asyncio.to_thread(latest_choices, self.reading.tables.database, endpoint, model, limit)
 
     async def costs_page(self, request: Request) -> Response:
         """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`).

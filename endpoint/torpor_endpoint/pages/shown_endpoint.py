@@ -3,6 +3,7 @@
 import asyncio
 
 from torpor_endpoint.core.pages import Json
+from torpor_endpoint.core.pages.model_groups import group_states
 from torpor_endpoint.core.pages.state import VariantTraffic, decision_page, endpoint_page, instance_page, variant_page
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -34,6 +35,7 @@ async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic, most_
         shadow=pool.variant.shadow,
         model_data_url=next((one.model_data_url or "" for one in pool.variant.containers if one.multi_model), ""),
         traffic=traffic,
+        groups=() if pool.groups is None else group_states(pool.groups.names),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from torpor.cli.simulation_records import ScenarioFigures, SimulateOutput
 from torpor.pages.transform_jobs import ShownJob
 from torpor_account.core.access.explaining.denial import Denial
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
@@ -48,7 +49,7 @@ class VersionsOutput:
 @dataclass(frozen=True)
 class StoryEntry:
     """One model's story. `cold_starts` is empty unless no running instance has decided anything about the model, and
-    `origins` without `--origin`."""
+    `origins` without `--origin`. `choices` has those of the group of this name, or those by which groups chose it."""
 
     endpoint: str
     model: str
@@ -56,6 +57,7 @@ class StoryEntry:
     decisions: tuple[DecisionRow, ...]
     cold_starts: tuple[ColdStart, ...]
     origins: tuple[ModelOrigin, ...] = ()
+    choices: tuple[MadeChoices, ...] = ()
 
 
 @dataclass(frozen=True)

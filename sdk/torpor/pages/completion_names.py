@@ -23,7 +23,8 @@ def in_service(connection: EndpointConnection, timeout_s: float = 10.0) -> list[
 
 
 def model_names(connection: EndpointConnection, endpoint: str | None = None, timeout_s: float = 10.0) -> list[str]:
-    """The models of this endpoint, or of all in service: those below their S3 prefixes, and those in memory. Sorted.
+    """The models of this endpoint, or of all in service: those below their S3 prefixes, those in memory, and groups.
+    Sorted.
 
     Of an artifact in another S3 than the endpoint's own, only what is in memory is known. Raises EndpointUnreachable,
     EndpointRefused.
@@ -33,7 +34,8 @@ def model_names(connection: EndpointConnection, endpoint: str | None = None, tim
     stored = (name for url in prefixes if url for name in _below(connection, url, timeout_s))
     many = (variant for one in found for variant in one.variants if variant.model_data_url)
     resident = (model.name for variant in many for instance in variant.instances for model in instance.models)
-    return sorted({*stored, *resident})
+    groups = (group.name for one in found for variant in one.variants for group in variant.groups)
+    return sorted({*stored, *resident, *groups})
 
 
 def near(name: str, known: Collection[str]) -> str:

@@ -7,8 +7,10 @@ from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import clock, ledger, state
 from torpor.pages.versions import version_labels
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.cold_starts import TOLD, ColdStart
+from torpor_endpoint.core.pages.model_groups import read_choices
 from torpor_endpoint.core.pages.model_origins import ModelOrigin, read_origins
 from torpor_endpoint.core.pages.model_versions import told_versions
 from torpor_endpoint.core.pages.state import EndpointState
@@ -24,7 +26,8 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
     decisions = tuple(state.decisions(connection, endpoint.name, model))
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
     past = () if decisions else _past(connection, endpoint.name, model)
-    return Story(model, decisions, resident, endpoint.variants, past, told_s=clock.now_s(connection))
+    choices = _choices(connection, endpoint.name, model)
+    return Story(model, decisions, resident, endpoint.variants, past, choices=choices, told_s=clock.now_s(connection))
 
 
 def origins(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ModelOrigin, ...]:
@@ -52,6 +55,13 @@ def _answering(connection: EndpointConnection, endpoint: str, target: str) -> It
             number = int(version) if version.isdecimal() else {**one.labels, DEFAULT: one.default}.get(version)
             if number in keys:
                 yield keys[number], (told_versions(one),)
+
+
+def _choices(connection: EndpointConnection, endpoint: str, model: str) -> tuple[MadeChoices, ...]:
+    try:
+        return read_choices(connection.json_page(PageName.CHOICES, {"endpoint": endpoint, "model": model}))
+    except EndpointRefused:  # as below, and an endpoint of an earlier version has no such page
+        return ()
 
 
 def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:

@@ -241,6 +241,40 @@ def test_a_tenant_calls_its_own_models_only(account: Account) -> None:
     assert account.client("sts", keys).get_caller_identity()["Arn"].endswith(":user/tenant")
 
 
+def test_a_tenants_call_of_a_group_goes_to_its_own_models_and_tells_of_no_others(account: Account) -> None:
+    s3, models = account.client("s3"), {"a/one.tar.gz": {"accuracy": 0.8}, "b/two.tar.gz": {"accuracy": 0.9}}
+    for name, group in {"both": models, "others": {"b/two.tar.gz": {}}, "gone": {"b/none.tar.gz": {}}}.items():
+        s3.put_object(Bucket="models", Key=f"all/{name}.group.json", Body=json.dumps({"models": group}))
+    account.live.deploy("grouped", Variant(many("models/all/", {"TORPOR_GROUPS": "true"})))
+    grouped = HOUSES.replace("houses", "grouped")
+    named = {"StringLike": {"sagemaker:TargetModel": ["a/*", "both", "others", "gone"]}}
+    keys = account.user("grouper", allow("sagemaker:InvokeEndpoint", grouped, Condition=named))
+
+    def call(target: str, need: str = "min_accuracy=0.1", by: Keys = keys) -> Any:
+        asked = {"EndpointName": "grouped", "TargetModel": target, "CustomAttributes": need, "ContentType": "text/csv"}
+        return account.client("sagemaker-runtime", by).invoke_endpoint(Body=ROW, **asked)["ResponseMetadata"]
+
+    by_root = call("both", "min_accuracy=0.85", account.live.keys)["HTTPHeaders"]
+    assert by_root["x-torpor-target-model"] == "b/two.tar.gz"
+    own = call("both")["HTTPHeaders"]
+    assert (own["x-torpor-target-model"], "b/two" in own["x-torpor-choice"]) == ("a/one.tar.gz", False)
+    for target, need, expected in (
+        ("both", "min_accuracy=0.85", "ValidationError"),
+        ("others", "", "AccessDeniedException"),
+        ("gone", "", "ValidationError"),
+    ):
+        with pytest.raises(ClientError) as refused:
+            call(target, need)
+        error = refused.value.response["Error"]
+        assert (error["Code"], "b/" in error["Message"]) == (expected, False)
+    other = account.user(
+        "grouper2",
+        allow("sagemaker:InvokeEndpoint", grouped, Condition={"StringLike": {"sagemaker:TargetModel": "a/*"}}),
+    )
+    assert code(lambda: call("both", by=other)) == code(lambda: call("no-such-group", by=other))
+    account.live.sagemaker.delete_endpoint(EndpointName="grouped")
+
+
 def test_each_way_to_invoke_needs_its_right(account: Account) -> None:
     runtime = account.client("sagemaker-runtime", account.user("ways", allow("sagemaker:InvokeEndpoint", HOUSES)))
     target = {"EndpointName": "houses", "TargetModel": "a/one.tar.gz", "ContentType": "text/csv", "Body": ROW}

@@ -79,6 +79,9 @@ def test_the_metadata_has_the_version_of_the_model_and_the_end_of_a_stream() -> 
     artifact = {"model_version": '"5d41"', "model_digest": "c0ffee"}
     metadata = read(request(CapturedBody("text/csv", []), None, **artifact))["eventMetadata"]
     assert metadata["torporModelDigest"] == "c0ffee"
+    assert "torporChoice" not in metadata
+    metadata_of_group = read(request(CapturedBody("text/csv", []), None, choice="group=digits"))["eventMetadata"]
+    assert metadata_of_group["torporChoice"] == "group=digits"
     assert (metadata["torporModelVersion"], metadata.keys() & {"torporStream", "torporOutputCut"}) == ('"5d41"', set())
     ended = {"stream": CapturedStream.CALLER_LEFT, "cut": True}
     metadata = read(request(CapturedBody("text/csv", []), None, **ended))["eventMetadata"]

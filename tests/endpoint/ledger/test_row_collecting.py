@@ -25,10 +25,12 @@ from torpor_container.typed_json import read
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import COLD_STEPS, MOMENTS_MAX, Sums, arrival_moments, arrival_seconds, moments_ms
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_STORED
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.variant_setup import VariantSetup
-from torpor_endpoint.ledger.row_collecting import COLD_PENDING_MAX, Ledger
+from torpor_endpoint.ledger.choice_table import latest_choices
+from torpor_endpoint.ledger.row_collecting import CHOICES_PENDING_MAX, COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
@@ -156,6 +158,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "DROP TABLE choices",
     "ALTER TABLE spans DROP COLUMN moments",
     "ALTER TABLE minutes DROP COLUMN fetches",
     "ALTER TABLE minutes DROP COLUMN fetched_bytes",
@@ -170,6 +173,7 @@ BEFORE_PIPELINES = (
             ("cold_starts", "container_s"),
             ("cold_starts", "shadow"),
             ("cold_starts", "face"),
+            ("cold_starts", "choice"),
             ("minutes", "copies"),
             ("lives", "shadow"),
             ("lives", "changed_s"),
@@ -618,3 +622,41 @@ def test_what_was_fetched_for_loads_is_counted_once_for_each_load(recorded: Ledg
     lines = {line.item: line.quantity for line in bill.costs.bill.lines}
     assert lines[S3_GETS] == 2
     assert lines[S3_STORED] == pytest.approx(1700 / 2**30 / 730)
+
+
+def chosen(at_s: float = NOON_S, need: str = "latency_ms=20", why: str = "first", requests: int = 1) -> MadeChoices:
+    return MadeChoices(at_s, "houses", "v", "digits", need, "a", requests, why)
+
+
+def test_choices_of_a_minute_are_one_row_which_group_and_model_find(recorded: LedgerWithPages) -> None:
+    recorded.ledger.chosen(chosen())
+    recorded.ledger.invoked(invocation())
+    recorded.flush()
+    recorded.ledger.chosen(chosen(NOON_S + 1, why="later", requests=2))
+    recorded.ledger.chosen(chosen(NOON_S + 2, why="latest", requests=3))
+    recorded.ledger.chosen(chosen(NOON_S + 61, need="\udc80"))
+    recorded.ledger.invoked(invocation())
+    recorded.flush()
+    database = recorded.ledger.tables.database
+    minute = chosen(NOON_S + 2, why="latest", requests=6)
+    assert latest_choices(database, "houses", "digits", 9) == [minute, chosen(NOON_S + 61, need="?")]
+    assert latest_choices(database, "houses", "a", 1) == [chosen(NOON_S + 61, need="?")]
+    assert latest_choices(database, "houses", "b", 9) == latest_choices(database, "other", "digits", 9) == []
+
+
+def test_choices_have_bounds_in_a_second_and_on_disk(recorded: LedgerWithPages) -> None:
+    for number in range(CHOICES_PENDING_MAX + 1):
+        recorded.ledger.chosen(chosen(need=str(number)))
+    recorded.ledger.chosen(chosen(need="0"))
+    recorded.ledger.invoked(invocation())
+    recorded.flush()
+    recorded.ledger.chosen(chosen(NOON_S + 60))
+    recorded.ledger.invoked(invocation())
+    recorded.flush()
+    tables = recorded.ledger.tables
+    count = "SELECT count(*), sum(requests) FROM choices"
+    assert tables.database.rows(count) == [(CHOICES_PENDING_MAX + 1, CHOICES_PENDING_MAX + 2)]
+    tables.prune(Retention(choices=CHOICES_PENDING_MAX), NOON_S)
+    assert tables.database.rows(count) == [(1, 1)]
+    tables.prune(Retention(kept_s=10.0), NOON_S + 100)
+    assert tables.database.rows(count) == [(0, None)]

@@ -21,6 +21,9 @@ from tests.helpers.waiting import soon
 
 MODELS = {f"{number}.tar": float(number) for number in range(1, 7)}
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 2048, "MaxConcurrency": 20}}
+ODD = json.dumps(
+    {"models": {"1.tar": {}, "3.tar": {"latency_ms": {"1": 1}, "load_ms": {"s3": 1, "asleep": 9}}}}
+).encode()
 CALLERS = 4
 ONCE = Config(retries={"total_max_attempts": 1}, read_timeout=60)
 
@@ -81,7 +84,8 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
     with LiveEndpoint(tmp_path_factory.mktemp("control")) as live:
         put(live.folder("shop"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
         live.deploy("Fixed", Variant(many("shop/models/")))
-        live.deploy("Sleeper", Variant(many("shop/models/"), members=SERVERLESS))
+        put(live.folder("shop"), {"models/odd.group.json": ODD})
+        live.deploy("Sleeper", Variant(many("shop/models/", {"TORPOR_GROUPS": "true"}), members=SERVERLESS))
         yield live
 
 
@@ -126,13 +130,16 @@ def test_callers_of_two_routers_lose_nothing_when_one_is_killed_or_the_control_i
     assert routers[1].state()["rows_lost"] == 0
 
 
-def test_a_call_to_a_router_wakes_a_variant_and_the_control_lets_it_sleep(
+def test_a_call_of_a_group_to_a_router_wakes_a_variant_and_the_control_lets_it_sleep(
     control: LiveEndpoint, routers: list[LiveRouter]
 ) -> None:
     runtime = boto3.client("sagemaker-runtime", REGION, endpoint_url=routers[0].url, config=ONCE, **KEYS)
-    said = runtime.invoke_endpoint(EndpointName="Sleeper", TargetModel="3.tar", ContentType="text/csv", Body="1")
+    said = runtime.invoke_endpoint(EndpointName="Sleeper", TargetModel="odd", ContentType="text/csv", Body="1")
     assert number(said) == 3.0
+    assert "group=odd; model=3.tar" in said["ResponseMetadata"]["HTTPHeaders"]["x-torpor-choice"]
     assert soon(lambda: served(control, "Sleeper") == 1, within_s=60)
+    (choice,) = json.loads(control.page("choices?endpoint=Sleeper&model=odd"))["choices"]
+    assert (choice["need"], choice["model"], choice["requests"]) == ("any model", "3.tar", 1)
     control.sagemaker.delete_endpoint(EndpointName="Sleeper")
     assert soon(lambda: "Sleeper" not in routers[0].state()["endpoints"], within_s=60)
     with pytest.raises(ClientError, match="not found"):

@@ -37,6 +37,7 @@ class ModelState:
     queued_ms: float = 0.0
 
 
+ANY: Final = StatedNeed()
 IN_MEMORY: Final = ModelState(ModelTier.MEMORY)
 
 
@@ -103,6 +104,7 @@ class ModelChoice:
     outlook: ModelOutlook
     misses: tuple[str, ...] = ()
     others: Mapping[str, str] | None = None
+    need: StatedNeed = ANY
 
     @property
     def model(self) -> str:
@@ -148,7 +150,7 @@ def choose_model(
         raise NeedNotMet(_told(group, need, outlooks), _later(group, need, states, rows))
     best = min(meeting or outlooks, key=lambda one: (one.distance(need), *one.rank))
     others = {one.model.model: "; ".join(one.misses(need)) or _worse(one, best) for one in outlooks if one is not best}
-    return ModelChoice(group.name, rows, best, best.misses(need), others)
+    return ModelChoice(group.name, rows, best, best.misses(need), others, need)
 
 
 def told_need(need: StatedNeed) -> str:

@@ -39,9 +39,9 @@ class BadGroupFile(ValueError):
 
 
 def group_name(key: str) -> str | None:
-    """The name of the group whose file has this key below the prefix; None for any other object."""
-    name = key.removesuffix(SUFFIX)
-    return name if name != key and name.rpartition("/")[2] else None
+    """The name of the group whose file has this key below the prefix, as callers name it; None for any other object."""
+    name = without_slash(key.removesuffix(SUFFIX))
+    return name if key.endswith(SUFFIX) and name.rpartition("/")[2] else None
 
 
 def read_group(name: str, text: bytes) -> ChoiceGroup:

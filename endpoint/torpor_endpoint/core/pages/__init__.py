@@ -35,6 +35,7 @@ class PageName(StrEnum):
     VERSIONS = "versions"
     LABELS = "labels"
     ORIGIN = "origin"
+    CHOICES = "choices"
 
 
 class RouterPage(StrEnum):

@@ -42,6 +42,7 @@ class ColdStart:
     artifact_version: str = ""  # of the artifact that was loaded, as its store names it
     digest: str = ""  # the SHA-256 of that artifact's bytes, in hex; "" if nothing was loaded, or it is not known
     face: str = ""  # the protocol's face by which it came; "" for SageMaker's own
+    choice: str = ""  # why this model answers a request that named a group; "" for one that named a model
 
 
 def cold_starts_page(records: Sequence[InvocationRecord], of: Mapping[str, int]) -> Json:

@@ -7,6 +7,7 @@ from heapq import nsmallest
 from torpor_container import wire
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
+from torpor_endpoint.core.pages.model_groups import GroupState
 
 MODELS_LISTED = 100
 """So many models of each container are on the page of endpoints, unless it is asked for another number."""
@@ -166,6 +167,8 @@ class VariantState:
     model_data_url: str = ""
     """Where its models are, of a variant with many models."""
     traffic: VariantTraffic = VariantTraffic()
+    groups: tuple[GroupState, ...] = ()
+    """The groups of its models, as far as the page lists them."""
 
 
 def standing(variant: VariantState) -> str:
@@ -186,6 +189,7 @@ def variant_page(
     shadow: bool = False,
     model_data_url: str = "",
     traffic: VariantTraffic = VariantTraffic(),
+    groups: Sequence[Json] = (),
 ) -> Json:
     return {
         "name": name,
@@ -197,6 +201,7 @@ def variant_page(
         "instances": list(instances),
         "model_data_url": model_data_url,
         "traffic": written(traffic),
+        **({"groups": list(groups)} if groups else {}),
     }
 
 

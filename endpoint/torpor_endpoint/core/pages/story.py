@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.model_groups import told_choices
 from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, moment, size
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState, standing
 
@@ -58,6 +60,8 @@ class Story:
     """The latest cold starts, oldest first, if no running instance has decided anything about the model."""
     versions: tuple[str, ...] = ()
     """What there is of its versions, if it is one of several: a line for each variant."""
+    choices: tuple[MadeChoices, ...] = ()
+    """The latest choices of the group of this name, or those by which the model answered calls of groups."""
     told_s: float | None = None
     """The current time, in epoch seconds: events of another day get a date. With None, all events get one."""
 
@@ -67,7 +71,7 @@ class Story:
     @property
     def known(self) -> bool:
         """Whether anything is known about the model."""
-        return bool(self.decisions or self.past or self.resident)
+        return bool(self.decisions or self.past or self.resident or self.choices or self._groups())
 
     def lines(self) -> list[str]:
         """One line for each decision, then the lines of `now`."""
@@ -77,10 +81,15 @@ class Story:
         return [*forgotten, *map(self._line, self.happened()), *self.now()]
 
     def happened(self) -> list[StoryLine]:
-        """The decisions, or, where no running instance has decided anything, the latest cold starts."""
+        """The decisions, or, where no running instance has decided anything, the latest cold starts; and the choices of
+        the model, or of models of the group."""
         if self.decisions:
-            return [StoryLine(one.at_s, one.instance, described(one)) for one in self.decisions]
-        return [StoryLine(one.at_s, one.instance, remembered(one)) for one in self.past]
+            lines = [StoryLine(one.at_s, one.instance, described(one)) for one in self.decisions]
+        else:
+            lines = [StoryLine(one.at_s, one.instance, remembered(one)) for one in self.past]
+        if not self.choices:
+            return lines
+        return sorted([*lines, *(StoryLine(one.at_s, "", told_choices(one)) for one in self.choices)], key=_at)
 
     def page(self) -> Json:
         """The page of the story."""
@@ -91,7 +100,13 @@ class Story:
     def now(self) -> list[str]:
         """The current state of the model: one line for each instance that holds it, or one that says why none does;
         and what there is of its versions."""
+        if groups := self._groups():
+            return [f"now: {one}" for one in groups]
         return [*self._in_memory(), *self.versions]
+
+    def _groups(self) -> list[str]:
+        """The groups of this name: one line for each variant that has one."""
+        return [str(one) for variant in self.variants for one in variant.groups if one.name == self.model]
 
     def _in_memory(self) -> list[str]:
         if not self.resident:
@@ -114,6 +129,10 @@ class Story:
         return f"{instance}  " if instance and len(known) > 1 else ""
 
 
+def _at(line: StoryLine) -> float:
+    return line.at_s
+
+
 def described(decision: DecisionRow) -> str:
     """`was loaded in 11.9 ms: measured 3,506,176 bytes`"""
     happened = HAPPENED.get(decision.action, decision.action)
@@ -132,7 +151,8 @@ def remembered(cold: ColdStart) -> str:
 
 
 def why_cold(cold: ColdStart) -> str:
-    """The reason of the cold start, and the models that were evicted for it."""
+    """The reason of the cold start, the models that were evicted for it, and why a group's request went to this one."""
     failed = f"HTTP {cold.status}" if cold.status >= 400 else ""
     left = f"{', '.join(cold.victims)} left" if cold.victims else ""
-    return "; ".join(part for part in (failed, cold.reason, left) if part)
+    chosen = f"chosen: {cold.choice}" if cold.choice else ""
+    return "; ".join(part for part in (failed, cold.reason, left, chosen) if part)

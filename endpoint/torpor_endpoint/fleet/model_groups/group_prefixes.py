@@ -80,6 +80,9 @@ def look_below(storage: Storage, bucket: str, folder: str) -> GroupsBelow:
             name = group_name(key)
             if name is None:
                 continue
+            if name in groups:
+                groups[name] = f"two files have its name, with and without a slash before it: remove {key} or the other"
+                continue
             if len(groups) >= GROUPS_MAX:
                 groups[name] = f"the prefix has more than {GROUPS_MAX} groups"
                 continue

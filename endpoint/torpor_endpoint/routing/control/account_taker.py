@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.runtime.composed_router import RouterMeters
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerWriter
 from torpor_endpoint.runtime.observing.meter import AlikeRequests
@@ -53,6 +54,7 @@ class AccountTaker:
         self._in_ledger: Mapping[str, Counter] = {
             "invoked": lambda *row: ledger.invoked(read(InvocationRecord, row)),
             "warmed": lambda *row: ledger.warmed(read(WarmRequests, row)),
+            "chosen": lambda row: ledger.chosen(read(MadeChoices, row)),
         }
         self._in_metrics: Mapping[str, Counter] = {
             "samples": self._samples,

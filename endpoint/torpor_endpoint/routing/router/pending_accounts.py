@@ -8,6 +8,7 @@ from dataclasses import replace
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch, Row
 from torpor_endpoint.runtime.observing.meter import AlikeRequests
 
@@ -81,6 +82,9 @@ class LedgerRows:
 
     def warmed(self, warm: WarmRequests) -> None:
         self._accounts.add("warmed", *warm)
+
+    def chosen(self, made: MadeChoices) -> None:
+        self._accounts.add("chosen", written(made))
 
 
 class MeterRows:

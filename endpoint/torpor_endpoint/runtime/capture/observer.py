@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torpor_container import wire
 from torpor_container.transport.upstream import size_of
 from torpor_endpoint.core.capture import UNKNOWN_TYPE, CapturedBody, CapturedRequest, CapturedStream
+from torpor_endpoint.core.model_choice.choosing_model import told_choice
 from torpor_endpoint.core.resource_records import DataCapture
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE, CUSTOM_ATTRIBUTES
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
@@ -50,6 +51,7 @@ class SampledRequest(NamedTuple):
             ended,
             stream is not None and stream.cut,
             _text(self.served.answer.header(DIGEST)),
+            None if self.route.choice is None else told_choice(self.route.choice),
         )
 
 

@@ -40,6 +40,8 @@ RATES_MAX = 1024
 LOADS_MAX = 16
 """The most models that are loaded ahead of a call at a time."""
 ROWS_UNKNOWN = 1
+FAULTY = "the group answers no call; `torpor ls`, and the log of the endpoint, say why"
+"""What a verified caller is told: the reason may name models that it must not know of."""
 
 
 class LookFirst(Exception):
@@ -75,7 +77,8 @@ class ModelChooser:
         if served is None:
             return None
         if served.group is None or served.fault:
-            raise RuntimeFault(Situation.PARAMETER, detail=f"TargetModel {name}: {served.fault}.")
+            fault = served.fault if passage.scope.get(ACCESS) is None else FAULTY
+            raise RuntimeFault(Situation.PARAMETER, detail=f"TargetModel {name}: {fault}.")
         if not passage.chooses:
             detail = (
                 f"TargetModel {name} is a group of models, which InvokeEndpoint takes alone: name one of its models."

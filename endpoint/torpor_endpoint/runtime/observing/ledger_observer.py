@@ -6,6 +6,8 @@ from typing import Protocol
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT, arrival_moments, arrival_seconds
 from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests, cold_load
+from torpor_endpoint.core.model_choice.choosing_model import told_choice
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices, made_choices
 from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
@@ -22,6 +24,8 @@ class LedgerWriter(Protocol):
 
     def warmed(self, warm: WarmRequests) -> None: ...
 
+    def chosen(self, made: MadeChoices) -> None: ...
+
 
 class LedgerObserver:
     def __init__(self, ledger: LedgerWriter) -> None:
@@ -34,6 +38,9 @@ class LedgerObserver:
             return
         if isinstance(outcome, Served):
             self._ledger.invoked(record(request, route, outcome.instance, dict(outcome.answer.headers)))
+            if route.choice is not None:
+                chosen = [(request.at_s, route.choice)]
+                self._note(made_choices(route.live.name, route.variant, route.target or "", chosen))
         elif outcome.original is not None or outcome.steps:
             self._ledger.invoked(record(request, route, "", {}))
 
@@ -57,6 +64,14 @@ class LedgerObserver:
                 arrival_moments(came_s),
             )
         )
+        if alike.pool.groups is not None:
+            routes = [(request.at_s, request.route) for request in requests]
+            chosen = [(at_s, one.choice) for at_s, one in routes if one is not None and one.choice is not None]
+            self._note(made_choices(alike.endpoint, alike.variant, alike.target or "", chosen))
+
+    def _note(self, made: Sequence[MadeChoices]) -> None:
+        for one in made:
+            self._ledger.chosen(one)
 
 
 def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes, bytes]) -> InvocationRecord:
@@ -79,6 +94,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         request.container_s or NO_SECONDS,
         route.pool.variant.shadow,
         face_of(request.scope),
+        "" if route.choice is None else told_choice(route.choice),
     )
 
 

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.model_groups import GroupState
 from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
-from torpor_endpoint.core.pages.story import HAPPENED, Story, described, remembered
+from torpor_endpoint.core.pages.story import HAPPENED, Story, described, remembered, why_cold
 
 NOON_S = datetime(2026, 5, 1, 12).timestamp()
 COLD = ColdStart(
@@ -72,3 +74,29 @@ def test_a_story_says_why_a_library_answers() -> None:
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
     assert described(DecisionRow(0.0, "a", "pondered")) == "pondered"
+
+
+CHOSEN = MadeChoices(NOON_S, "houses", "v", "digits", "latency_ms=20", "a", 2, "group=digits; model=a; from=memory")
+
+
+def test_the_story_of_a_group_has_its_choices_and_its_models() -> None:
+    grouped = VariantState("v", 0, 0, (), groups=(GroupState("digits", ("a", "b"), ("c",)), GroupState("other")))
+    chosen, now = Story("digits", (), variants=(grouped,), choices=(CHOSEN,), told_s=NOON_S).lines()
+    why = "group=digits; model=a; from=memory"
+    assert chosen == f"12:00:00.000  a answered 2 requests to group digits (latency_ms=20): {why}"
+    assert now == "now: group digits of a, b; not there: c"
+
+
+def test_the_story_of_a_group_that_answers_nothing_says_why() -> None:
+    grouped = VariantState("v", 0, 0, (), groups=(GroupState("digits", fault="it is no JSON"),))
+    assert Story("digits", (), variants=(grouped,)).lines() == ["now: group digits answers no call: it is no JSON"]
+
+
+def test_choices_stand_among_the_decisions_about_a_model_by_time() -> None:
+    decisions = (DecisionRow(NOON_S - 1, "a", "load"), DecisionRow(NOON_S + 1, "a", "unloaded"))
+    lines = Story("a", decisions, choices=(CHOSEN,)).happened()
+    assert [line.at_s - NOON_S for line in lines] == [-1, 0, 1]
+
+
+def test_a_cold_start_says_by_which_choice_it_came() -> None:
+    assert why_cold(replace(COLD, choice="group=digits")) == "first use; b left; chosen: group=digits"

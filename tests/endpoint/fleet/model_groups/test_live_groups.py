@@ -112,6 +112,49 @@ def test_a_file_that_changes_is_read_anew_and_a_name_that_means_two_things_is_un
     assert soon(lambda: answered(live, shop, "moving") == 7.0)
 
 
+def test_why_and_the_list_of_endpoints_tell_of_groups_and_their_choices(live: LiveEndpoint, shop: str) -> None:
+    asked(live, shop, "min_accuracy=0.96")
+    rows = json.loads(live.page(f"choices?endpoint={shop}&model=digits"))["choices"]
+    row = next(one for one in rows if one["need"] == "min_accuracy=0.96")
+    assert (row["group_name"], row["model"], row["requests"]) == ("digits", "large.tar", 1)
+    assert "not small.tar: its accuracy is 0.9" in row["why"]
+    of_model = json.loads(live.page(f"story?endpoint={shop}&model=large.tar"))["lines"]
+    assert any("to group digits (min_accuracy=0.96)" in line["what"] for line in of_model)
+    (endpoint,) = json.loads(live.page(f"endpoints?endpoint={shop}"))["endpoints"]
+    groups = {one["name"]: one for one in endpoint["variants"][0]["groups"]}
+    assert (groups["partly"]["models"], groups["partly"]["absent"]) == (["small.tar"], ["nothing.tar"])
+    assert "acuracy is not known" in groups["broken"]["fault"]
+
+
+def test_a_group_holds_models_with_versions_and_labels(live: LiveEndpoint) -> None:
+    s3 = live.client("s3")
+    s3.create_bucket(Bucket="grouped-versions")
+    held = {"iris": {"accuracy": 0.9}, "iris@1": {"accuracy": 0.8}, "rose": {}}
+    bodies = {"iris/1/m.tar": constant(1.0), "iris/2/m.tar": constant(2.0)}
+    for key, body in {**bodies, "digits.group.json": json.dumps({"models": held}).encode()}.items():
+        s3.put_object(Bucket="grouped-versions", Key=key, Body=body)
+    both = {"TORPOR_GROUPS": "true", "TORPOR_VERSIONS": "all"}
+    endpoint = live.deploy("GroupedVersions", Variant(many("grouped-versions/", both)))
+    number, headers = asked(live, endpoint, "min_accuracy=0.85")
+    assert (number, headers["x-torpor-target-model"]) == (2.0, "iris/2/m.tar")
+    assert headers["x-torpor-choice"].startswith("group=digits; model=iris; ")
+    s3.put_object(
+        Bucket="grouped-versions", Key="digits.group.json", Body=json.dumps({"models": {"iris@1": {}}}).encode()
+    )
+    assert soon(lambda: answered(live, endpoint, "digits") == 1.0)
+    live.sagemaker.delete_endpoint(EndpointName=endpoint)
+
+
+def test_two_files_with_one_name_are_unclear(live: LiveEndpoint, shop: str) -> None:
+    s3 = live.client("s3")
+    for key in ("twice.group.json", "/twice.group.json"):
+        s3.put_object(Bucket="groups", Key=f"shop/{key}", Body=group(small=SMALL))
+    assert soon(lambda: answered(live, shop, "twice") is None)
+    assert "two files have its name" in refused(live, shop, "", "twice")[1]
+    s3.delete_object(Bucket="groups", Key="shop//twice.group.json")
+    assert soon(lambda: answered(live, shop, "twice") == 1.0)
+
+
 def answered(live: LiveEndpoint, endpoint: str, target: str, need: str = "") -> float | None:
     """The number of the model that answers calls of a target; None if they are refused."""
     try:

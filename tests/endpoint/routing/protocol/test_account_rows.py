@@ -14,6 +14,8 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
+from torpor_endpoint.ledger.choice_table import latest_choices
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
@@ -21,6 +23,7 @@ from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRow
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters
 
 NOW_S = 1_700_000_000.0
+CHOSEN = MadeChoices(NOW_S, "shop", "v", "digits", "min_accuracy=0.9", "m", 3, "it is the cheapest")
 WARM = WarmRequests(NOW_S, "shop", "v", "m", "i-1", [0.1, 0.2], [0.05, 0.06], 10, 20, (NOW_S, NOW_S + 1))
 COLD = InvocationRecord(NOW_S, "r", "shop", "v", "m", "i-1", 200, {"load": 1.0, "overhead": 0.5}, 1.5, 1, 2, None)
 SAMPLES = AlikeRequests(2, 200, True, [0.1], [0.01], (), [Concurrency(3, 20, 0)])
@@ -71,6 +74,7 @@ def pending() -> PendingAccounts:
     ledger, meters = LedgerRows(accounts), MeterRows(accounts)
     ledger.warmed(WARM)
     ledger.invoked(COLD)
+    ledger.chosen(CHOSEN)
     meters.add("shop", "v", SAMPLES, NOW_S)
     meters.of("shop", "v").add_cold_start(1.0, NOW_S)
     meters.of("shop", "v").add_container("first", 200, 0.1, None, NOW_S)
@@ -87,6 +91,7 @@ def test_what_a_router_counts_is_in_the_controls_ledger_and_metrics(tmp_path: Pa
     control.take("r-1", pending())
     assert control.rows("SELECT sum(requests), sum(cold) FROM minutes") == [(3, 1)]
     assert control.rows("SELECT endpoint, model, total_s FROM cold_starts") == [("shop", "m", 1.5)]
+    assert latest_choices(control.database, "shop", "digits", 9) == [CHOSEN]
     counted = {series.key.name for series in control.registry.find()}
     expected = (
         metrics.INVOCATIONS,

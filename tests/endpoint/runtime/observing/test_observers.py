@@ -19,6 +19,11 @@ from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.model_choice.choosing_model import IN_MEMORY, choose_model
+from torpor_endpoint.core.model_choice.made_choices import MadeChoices
+from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel
+from torpor_endpoint.core.model_choice.served_groups import ServedGroups
+from torpor_endpoint.core.model_choice.stated_need import StatedNeed
 from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
@@ -44,12 +49,16 @@ class Pages:
 
     def __init__(self) -> None:
         self.sums: dict[tuple[object, ...], Sums] = defaultdict(Sums)
+        self.choices: list[MadeChoices] = []
 
     def invoked(self, invocation: InvocationRecord) -> None:
         self._of(invocation).add(invocation, is_cold(invocation.steps))
 
     def warmed(self, warm: WarmRequests) -> None:
         self._of(warm).add_warm(warm)
+
+    def chosen(self, made: MadeChoices) -> None:
+        self.choices.append(made)
 
     def instances(self) -> list[str]:
         """Of each request, sorted."""
@@ -312,5 +321,27 @@ def test_an_observer_that_fails_on_a_group_is_no_loss_to_other_groups_and_observ
                 observers.account(ended(route, served(200, [HIT])), ANSWERED)
             observers.settle()
         assert len(pages.instances()) == 2
+
+    run(story())
+
+
+def test_the_choices_of_warm_and_cold_requests_are_told_and_no_others() -> None:
+    async def story() -> None:
+        books = Books()
+        group = ChoiceGroup("digits", (GroupedModel("a.tar.gz", 0.9, ((1, 2.0),)),))
+        with FakeHost() as host:
+            plain, _ = routes(host)
+            plain.pool.groups = ServedGroups()
+            chosen = [
+                plain._replace(choice=choose_model(group, need, {"a.tar.gz": IN_MEMORY}, 1))
+                for need in (StatedNeed(), StatedNeed(latency_ms=5))
+            ]
+            for route in (plain, *chosen, chosen[1]):
+                books.add(ended(route, served(200, [HIT])))
+            books.add(ended(chosen[1], served(200, []), NOON_S + 1, {"load": 0.2}))
+            books.add(ended(chosen[1], FAULTS[-1]))
+            books.observers.settle()
+        told = sorted((one.need, one.requests, one.at_s - NOON_S) for one in books.ledger.choices)
+        assert told == [("any model", 1, 0), ("latency_ms=5", 1, 1), ("latency_ms=5", 2, 0)]
 
     run(story())

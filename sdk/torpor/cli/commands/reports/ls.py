@@ -66,7 +66,8 @@ def headline(status: state.Status, trouble: str = "") -> str:
 def table(endpoint: EndpointState) -> Table:
     """The instances, as `torpor logs` names them, and below each one its models, the latest called first.
 
-    Of an instance of several containers, each has a line of its own above its models.
+    Of an instance of several containers, each has a line of its own above its models. Groups of models stand above the
+    instances.
     """
     shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
@@ -74,6 +75,8 @@ def table(endpoint: EndpointState) -> Table:
     for variant in endpoint.variants:
         if not variant.instances:
             shown.add_row(f"{variant.name}{_kind(variant)}: {standing(variant)}", *[""] * 4)
+        for group in variant.groups:
+            shown.add_row(Padding(str(group), (0, 0, 0, 2)), *[""] * 4, style="italic")
         for instance in variant.instances:
             _add_instance(shown, variant, instance)
     return shown

@@ -61,7 +61,7 @@ def why(
 
 
 def entry(endpoint: str, told: Story, found: tuple[ModelOrigin, ...] = ()) -> StoryEntry:
-    return StoryEntry(endpoint, told.model, told.resident, told.decisions, told.past, found)
+    return StoryEntry(endpoint, told.model, told.resident, told.decisions, told.past, found, told.choices)
 
 
 def _none(connection: EndpointConnection, endpoint: str | None) -> TorporError:
