@@ -30,7 +30,7 @@ class VersionSite:
     as_role: AsRole
     arn_of: Callable[[str], str]
     clock: EndpointClock
-    switched: Callable[[], None]
+    switched: Callable[[str], None]
     applied: Callable[[], Awaitable[None]]
 
 

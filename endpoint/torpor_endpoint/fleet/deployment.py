@@ -126,7 +126,7 @@ class Deployment:
 
     def _shifted(self) -> None:
         self._factory.updating()
-        self._factory.changed()
+        self._factory.changed(self.live.name)
 
     def start(self, variants: Sequence[Variant], coming: Sequence[Variant] = ()) -> None:
         """Serve these variants at once after a restart: requests wait for the instances.
@@ -208,7 +208,7 @@ class Deployment:
         """Serve by these pools, and by the copies of inference components until the endpoint has none."""
         copies = {name: pool for name, pool in self.live.pools.items() if pool.variant.copies is not None}
         self.live.serve({**pools, **copies} if pools else {})
-        self._factory.changed()
+        self._factory.changed(self.live.name)
 
     def _undo(self, changes: Sequence[VariantChange]) -> None:
         for change in changes:

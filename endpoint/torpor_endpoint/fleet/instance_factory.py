@@ -8,6 +8,7 @@ from typing import TypeVar
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
@@ -41,6 +42,10 @@ def without_sharing(variant: Variant) -> MemoryPlan | None:
 
 
 def unnoticed() -> None:
+    """Tell nobody: nothing is counted."""
+
+
+def unfollowed(endpoint: str) -> None:
     """Tell nobody: no router follows."""
 
 
@@ -76,11 +81,11 @@ class InstanceFactory:
     begins or is updated. `farewell` runs for each drained instance while it still answers.
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
-    instance. `updating` is called before an update changes what an endpoint's pools are, and `changed` when a pool has
-    changed. `used_elsewhere` says whether another router may still use an
-    instance that was withdrawn, and `streams_elsewhere` whether one has a stream of it; the pool looks again whenever
-    it changes. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest` tells variants
-    apart whose instances differ. `named` gets each new pool with versions or groups.
+    instance. `updating` is called before an update changes what an endpoint's pools are, and `changed` with the name of
+    an endpoint of which a pool has changed. `used_elsewhere` says whether another router may still use an instance that
+    was withdrawn, and `streams_elsewhere` whether one has a stream of it; `drains` has the pools that look again
+    whenever a router says so. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest`
+    tells variants apart whose instances differ. `named` gets each new pool with versions or groups.
     """
 
     host: Host
@@ -95,9 +100,10 @@ class InstanceFactory:
     vacated: Callable[[str, str], Awaitable[None]] = disks_kept
     memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
     updating: Callable[[], None] = unnoticed
-    changed: Callable[[], None] = unnoticed
+    changed: Callable[[str], None] = unfollowed
     used_elsewhere: Callable[[str], bool] = by_nobody_else
     streams_elsewhere: Callable[[str], bool] = by_nobody_else
+    drains: Drains = field(default_factory=Drains)
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
     digest: Callable[[Variant], str] = digest_without_key
     named: Callable[[VariantPool], None] = names_are_keys

@@ -19,9 +19,6 @@ from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.pool import VariantPool
 
-LOOK_S = 0.25
-"""How often a pool looks whether routers still use an instance that leaves."""
-
 log = logging.getLogger(__name__)
 
 
@@ -102,6 +99,7 @@ class InstancePool(VariantPool):
         for number in sorted(self._supervised, key=self._stays)[size:]:
             if self.closed or not self.occupied(number):
                 self._retire(number, why)
+        self._factory.changed(self.endpoint)
 
     def retire(self, number: int, why: str) -> None:
         """Want the instance in this slot no longer."""
@@ -140,6 +138,7 @@ class InstancePool(VariantPool):
         super().become(variant)
         for incarnation in self._incarnations.values():
             self._lives[incarnation] = self._factory.updated(self._lives[incarnation], variant)
+        self._factory.changed(self.endpoint)
 
     def life_of(self, incarnation: Incarnation) -> InstanceLife:
         """The row of the ledger of an instance that runs and is wanted."""
@@ -207,7 +206,7 @@ class InstancePool(VariantPool):
 
     def changed(self) -> None:
         super().changed()
-        self._factory.changed()
+        self._factory.changed(self.endpoint)
 
     # -- leaving ---------------------------------------------------------------------------------------------------
     def _retire(self, number: int, why: str) -> None:
@@ -291,11 +290,9 @@ class InstancePool(VariantPool):
                     await self._seen(unused)
 
     async def _seen(self, unused: Callable[[], bool]) -> None:
-        """Wait until it holds. A report of a router changes nothing in a pool that an update has replaced."""
-        while not unused():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self.until(unused)
+        """Wait until it holds."""
+        with self._factory.drains.of(self):
+            await self.until(unused)
 
     @property
     def _stream_s(self) -> float:

@@ -137,7 +137,11 @@ class VariantPool(ABC):
         return self.ready.get(incarnation.slot.number) is incarnation
 
     def changed(self) -> None:
-        """Have those who wait look again."""
+        """The pool has changed: those who wait look again."""
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Have those who wait look again, though nothing has changed here."""
         self._change.set()
         self._change = asyncio.Event()
 

@@ -172,8 +172,8 @@ def _by_weight(pools: Mapping[str, P]) -> list[tuple[str, P, float]]:
 class Roster(Generic[P]):
     """Every endpoint that takes requests, by its exact name: InvokeEndpoint distinguishes upper and lower case."""
 
-    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        """`changed` is called when an endpoint comes or goes."""
+    def __init__(self, changed: Callable[[str], None] = lambda name: None) -> None:
+        """`changed` is called with the name of an endpoint that comes or goes."""
         self._changed = changed
         self._serving: dict[str, LiveEndpoint[P]] = {}
 
@@ -182,11 +182,11 @@ class Roster(Generic[P]):
 
     def serve(self, endpoint: LiveEndpoint[P]) -> None:
         self._serving[endpoint.name] = endpoint
-        self._changed()
+        self._changed(endpoint.name)
 
     def stop(self, name: str) -> None:
         self._serving.pop(name, None)
-        self._changed()
+        self._changed(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._serving

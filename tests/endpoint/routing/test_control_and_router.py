@@ -1,6 +1,7 @@
 """A control and a router that follows it, without a network between: its tables and reports are handed over by hand."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,7 +16,9 @@ from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -24,7 +27,7 @@ from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport
-from torpor_endpoint.routing.protocol.routing_table import RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
@@ -41,7 +44,8 @@ class Following:
         self.tables = TablePublisher(lambda: self.roster, "control")
         self.roster = FleetRoster(self.tables.changed)
         self.rates = CallRates({CallKind.INVOCATIONS: 12.0})
-        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates, expecting)
+        self.drains = Drains()
+        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates, self.drains, expecting)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
@@ -49,6 +53,7 @@ class Following:
             changed=self.tables.changed,
             used_elsewhere=self.board.uses,
             streams_elsewhere=self.board.streams,
+            drains=self.drains,
         )
         self.deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
         self.woken: list[FollowedPool] = []
@@ -60,7 +65,7 @@ class Following:
     def begin(self, variant: Variant) -> None:
         self.deployment.start([variant])
         self.roster.serve(self.deployment.live)
-        (routed,) = self.tables.table().endpoints[0].variants
+        (routed,) = whole(self.tables).endpoints[0].variants
         self.followed = FollowedPool("shop", routed, self.woken.append)
 
     @property
@@ -69,18 +74,25 @@ class Following:
 
     def follow(self) -> RoutingTable:
         """The router applies the control's table."""
-        table = self.tables.table()
+        table = whole(self.tables)
         (routed,) = table.endpoints[0].variants
         self.followed.apply(routed)
         return table
 
     def report(self, router: str = "r", share: int = 0, demand: int = 0) -> int:
         """The router reports, as of its present table. Its share of the variant's MaxConcurrency from now on."""
-        version, in_use = self.tables.table().version, frozenset(self.followed.in_use)
+        version, in_use = self.tables.version, frozenset(self.followed.in_use)
         streams = frozenset(self.followed.streams)
         traffic = {KEY: self.followed.traffic.report(self.now())}
         shares = {KEY: ShareReport(share, demand)}
         return self.board.heard(RouterReport(router, version, in_use, traffic, shares, 0, streams)).get(KEY, 0)
+
+
+def whole(tables: TablePublisher) -> RoutingTable:
+    """The whole table, as a router reads it that begins."""
+    told = tables.since(None)
+    assert told is not None
+    return RoutingTable.read(json.loads(table_text(told)))
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """A control and its routers as a state machine: tables, reports, shares, drains, losses and restarts, in virtual time.
 
-Two endpoints: one on instances, which come and go, and a serverless one, whose MaxConcurrency the routers share.
+Two endpoints: one on instances, which come and go, and a serverless one, whose MaxConcurrency the routers share. A
+third one is created and deleted.
 Messages are the ones of the wire, and may be lost on either way. The instances are small servers of this process.
 """
 
@@ -21,7 +22,9 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import VirtualTime
 from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -33,7 +36,7 @@ from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import LOOK_S, RouterBoard
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
-from torpor_endpoint.routing.protocol.routing_table import RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import EndpointRow, RoutingTable, table_text
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
@@ -46,6 +49,7 @@ STOP_S = 1.0
 """How long a control that stops waits for instances that leave. Those that are still there then are ended."""
 STEADY = Variant("v", "m", (Container("torpor"),), instances_min=0, instances_max=3)
 SLEEPY = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, LIMIT))
+PASSING = "passing"
 VARIANTS = {"steady": STEADY, "sleepy": SLEEPY}
 
 NUMBERS = st.integers(0, 5)
@@ -62,7 +66,8 @@ class Life:
         self.began_s = clock()
         self.tables = TablePublisher(lambda: self.roster, name)
         self.roster = FleetRoster(self.tables.changed)
-        self.board = RouterBoard(lambda: self.roster, self.tables, clock, CallRates({}), expecting)
+        self.drains = Drains()
+        self.board = RouterBoard(lambda: self.roster, self.tables, clock, CallRates({}), self.drains, expecting)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
@@ -70,11 +75,14 @@ class Life:
             changed=self.tables.changed,
             used_elsewhere=self.board.uses,
             streams_elsewhere=self.board.streams,
+            drains=self.drains,
         )
+        self._factory = factory
         self.deployments = {name: Deployment(FleetEndpoint(name, "arn"), factory) for name in VARIANTS}
         for name, deployment in self.deployments.items():
             deployment.start([VARIANTS[name]])
             self.roster.serve(deployment.live)
+        self.passing: Deployment | None = None
         self.looks = asyncio.create_task(self.board.run(asyncio.sleep))
 
     def pool(self, endpoint: str) -> InstancePool:
@@ -84,6 +92,32 @@ class Life:
     def wanted(self) -> set[str]:
         """The instances that run and shall stay."""
         return {one.id for name in VARIANTS for one in self.pool(name).incarnations}
+
+    async def create_or_delete(self) -> None:
+        """An endpoint that has no instance comes, or goes."""
+        if self.passing is None:
+            self.passing = Deployment(FleetEndpoint(PASSING, "arn"), self._factory)
+            self.passing.start([STEADY])
+            self.roster.serve(self.passing.live)
+        else:
+            leaving, self.passing = self.passing, None
+            self.roster.stop(PASSING)
+            await leaving.close("the test wants it")
+
+    def made_anew(self) -> list[EndpointRow]:
+        """All rows of the table, as they are without a memory of earlier ones."""
+        tables = TablePublisher(lambda: self.roster, "anew")
+        for live in self.roster:
+            tables.changed(live.name)
+        told = tables.since(None)
+        assert told is not None
+        return sorted(told.rows.values(), key=_named)
+
+    def told(self) -> list[EndpointRow]:
+        """All rows of the table as routers get it."""
+        told = self.tables.since(None)
+        assert told is not None
+        return sorted(told.rows.values(), key=_named)
 
     async def stop(self) -> None:
         """As an endpoint that keeps its instances stops."""
@@ -107,8 +141,8 @@ class Wire(ControlClient):
         self.heard_s = 0.0  # when the last report reached a control
 
     async def table(self, after: TableVersion | None, within_s: float) -> RoutingTable | None:
-        table = self._life().tables.table()
-        return self._carried(lambda: None if table.version == after else RoutingTable.read(_sent(table.json())))
+        told = self._life().tables.since(after)
+        return self._carried(lambda: None if told is None else RoutingTable.read(json.loads(table_text(told))))
 
     async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
         def answer() -> ReportAnswer:
@@ -133,6 +167,10 @@ class Wire(ControlClient):
         if loses == "answer":
             raise ControlAway("the answer is lost")
         return found
+
+
+def _named(row: EndpointRow) -> str:
+    return row.endpoint.name
 
 
 def _sent(said: Any) -> Any:
@@ -200,7 +238,7 @@ class Router(Port):
         return live.pools["v"]
 
     async def follow(self) -> None:
-        table = await self.wire.table(self.follower.version, 0.0)
+        table = await self.wire.table(self.follower.asked, 0.0)
         if table is not None:
             self.follower.apply(table)
 
@@ -388,6 +426,10 @@ class ControlAndRouters(RuleBasedStateMachine):
 
         self._do(story())
 
+    @rule()
+    def endpoint_comes_or_goes(self) -> None:
+        self._do(self._life.create_or_delete())
+
     @rule(number=NUMBERS)
     def instance_dies(self, number: int) -> None:
         living = list(self._host.living.values())
@@ -466,6 +508,11 @@ class ControlAndRouters(RuleBasedStateMachine):
         assert sum(shares) + self._own_share() == LIMIT, (shares, self._own_share())
         self._even = True
         assert self._alive == self._life.wanted
+        assert self._life.told() == self._life.made_anew()
+        served = {live.name for live in self._life.roster}
+        for router in self._routers:
+            assert router.follower.version == self._life.tables.version
+            assert {live.name for live in router.roster} == served
         for name in VARIANTS:
             pool = self._life.pool(name)
             assert len(pool.ready) == pool.size, "an instance that is wanted does not come"
@@ -527,6 +574,8 @@ class ControlAndRouters(RuleBasedStateMachine):
         assert len(self._life.board) == 0
         assert self._life.pool("sleepy").share is None
         self._life.looks.cancel()
+        if self._life.passing is not None:
+            await self._life.create_or_delete()
         for deployment in self._life.deployments.values():
             await deployment.close("the test ends")
         assert self._host.list() == ()

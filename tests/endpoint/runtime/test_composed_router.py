@@ -7,8 +7,9 @@ from typing import Any
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.in_service.served_endpoints import Roster
-from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts

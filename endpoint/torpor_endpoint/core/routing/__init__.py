@@ -1,1 +1,1 @@
-"""What several routers of one endpoint decide together."""
+"""What a control and its routers decide together: shares of a limit, differences of a table, and names of sessions."""

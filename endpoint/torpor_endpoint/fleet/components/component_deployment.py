@@ -243,7 +243,7 @@ class ComponentDeployment:
                 if adapted is not pool.variant:
                     pool.become(adapted)
         self.live.serve(pools, self.live.shift)
-        self._factory.changed()
+        self._factory.changed(self.live.name)
 
     def _undo(self, pool: InstancePool, before: int, fresh: bool) -> None:
         pool.at_least = 0

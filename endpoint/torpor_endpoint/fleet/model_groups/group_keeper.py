@@ -37,14 +37,14 @@ log = logging.getLogger(__name__)
 @dataclass(eq=False)
 class GroupKeeper:
     """Any thread may call `told`; everything else runs on the event loop. `clock` gives seconds that only go forward.
-    `switched` is called after each change of the groups of a pool that is in service."""
+    `switched` is called with the name of the endpoint after each change of the groups of a pool that is in service."""
 
     roster: FleetRoster
     storage_of: StorageOf
     arn_of: Callable[[str], str]
     clock: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
-    switched: Callable[[], None]
+    switched: Callable[[str], None]
 
     def __post_init__(self) -> None:
         self._by_place: dict[tuple[str, str, str], GroupedPrefix] = {}
@@ -155,7 +155,7 @@ class GroupKeeper:
             live = self.roster.get(pool.endpoint)
             if pool.groups.put(found) and live is not None and pool in live.every_pool:
                 live.serve(dict(live.pools), live.shift)  # ways that are remembered are found out anew
-                self.switched()
+                self.switched(pool.endpoint)
 
 
 def _of(prefix: GroupedPrefix) -> list[ServedGroups]:

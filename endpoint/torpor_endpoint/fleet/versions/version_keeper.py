@@ -42,7 +42,7 @@ LabelsOf = Callable[[str, str], Labels]
 @dataclass(eq=False)
 class VersionKeeper:
     """Any thread may call `told`; everything else runs on the event loop. `clock` gives seconds that only go forward.
-    `switched` is called after each change of what answers in a pool that is in service."""
+    `switched` is called with the name of an endpoint after each change of what answers in a pool of it in service."""
 
     roster: FleetRoster
     keys: ListKeys
@@ -50,7 +50,7 @@ class VersionKeeper:
     arn_of: Callable[[str], str]
     clock: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
-    switched: Callable[[], None]
+    switched: Callable[[str], None]
     waits: dict[tuple[InstancePool, str], Labels] = field(default_factory=dict)
     """The names whose new versions have not taken over yet: by pointer, the version that it waits for."""
 
@@ -173,7 +173,7 @@ class VersionKeeper:
         live = self.roster.get(pool.endpoint)
         if live is not None and pool in live.every_pool:
             live.serve(dict(live.pools), live.shift)  # ways that are remembered are found out anew
-            self.switched()
+            self.switched(pool.endpoint)
 
     # -- looks -----------------------------------------------------------------------------------------------------
     def _changed(self, prefix: ListedPrefix, name: str) -> None:

@@ -15,6 +15,7 @@ from torpor_account.iam.execution.refused import RoleRefused
 from torpor_container.http.sharing.shared_port import PortBoard
 from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.pages import Json, PageName, RouterPage
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.ledger.row_collecting import Ledger
@@ -26,7 +27,7 @@ from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answered
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, VariantKey
-from torpor_endpoint.routing.protocol.routing_table import TableVersion
+from torpor_endpoint.routing.protocol.routing_table import EndpointRow, table_text
 
 WAIT_MAX_S = 60.0
 
@@ -79,7 +80,7 @@ class PagesForRouters:
         return JSONResponse({"protocol": PROTOCOL, **written(self.facts)})
 
     async def table(self, request: Request) -> Response:
-        """The routing table, once it is another than the one that the router has (`after`)."""
+        """What the router lacks of the routing table, once that is another than the one that it has (`after`)."""
         asked = await _asked(request)
         try:
             after = None if asked["after"] is None else read(TableVersion, asked["after"])
@@ -90,9 +91,8 @@ class PagesForRouters:
             async with asyncio.timeout(within_s):
                 await self.ready.wait()
         except TimeoutError:
-            return JSONResponse({"table": None})
-        table = await self.publisher.after(after, within_s)
-        return JSONResponse({"table": None if table is None else table.json()})
+            return _told(None)
+        return _told(await self.publisher.after(after, within_s))
 
     async def report(self, request: Request) -> Response:
         """Take what a router uses, its traffic, and its rows: once the answer comes, these are written."""
@@ -173,6 +173,11 @@ class PagesForRouters:
     def _pool(self, endpoint: str, variant: str) -> InstancePool | None:
         live = self.roster.get(endpoint)
         return None if live is None else live.by_key.get(variant)
+
+
+def _told(differences: Differences[str, EndpointRow] | None) -> Response:
+    text = "null" if differences is None else table_text(differences)
+    return Response(f'{{"table":{text}}}', media_type="application/json")
 
 
 async def _asked(request: Request) -> Json:

@@ -1,4 +1,5 @@
-"""The control's side of the routing table: makes a new version after a change, and wakes those that wait for it.
+"""The control's side of the routing table: makes a new version after a change, and tells routers what differs from
+the version that they have.
 
 A router that has applied a version uses no instance that is not in it, apart from requests that it reports. So the
 control ends an instance only when every router has left the last version that had it (`RouterBoard`).
@@ -7,15 +8,10 @@ control ends an instance only when every router has left the last version that h
 import asyncio
 from collections.abc import Callable
 
+from torpor_endpoint.core.routing.table_differences import Differences, TableSource, TableVersion
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.routing.protocol.routing_table import (
-    RoutedEndpoint,
-    RoutedName,
-    RoutedVariant,
-    RoutingTable,
-    TableVersion,
-)
+from torpor_endpoint.routing.protocol.routing_table import EndpointRow, RoutedEndpoint, RoutedName, RoutedVariant
 
 
 class TablePublisher:
@@ -24,56 +20,76 @@ class TablePublisher:
     def __init__(self, roster: Callable[[], FleetRoster], control: str) -> None:
         self._roster = roster
         self._control = control
-        self._table = RoutingTable(TableVersion(control, 0), ())
-        self._stale = True
+        self._source = TableSource[str, EndpointRow](control)
+        self._stale: dict[str, None] = {}  # the endpoints that have changed, or may have
         self._closed = False
         self._change = asyncio.Event()
-        self._last_with: dict[str, int] = {}  # by instance: the number of the last version that has it
+        self._with: dict[str, frozenset[str]] = {}  # by endpoint: its instances in the last version
+        self._present: set[str] = set()  # all of these
+        self._last_with: dict[str, int] = {}  # by instance that left: the number of the last version that has it
 
     def close(self) -> None:
         """The control stops: routers keep the last table, though the fleet serves no more."""
         self._closed = True
         self._change.set()
 
-    def changed(self) -> None:
-        """The fleet has changed, or may have."""
-        self._stale = True
+    def changed(self, endpoint: str) -> None:
+        """The endpoint of this name has changed, or may have."""
+        self._stale[endpoint] = None
         self._change.set()
         self._change = asyncio.Event()
 
-    def table(self) -> RoutingTable:
-        """The table as it is now. Its version is a new one only if it differs from the last."""
+    @property
+    def version(self) -> TableVersion:
+        """That of the table as it is now: a new one only if it differs from the last. It costs as much as the
+        endpoints do that have changed, however many others there are."""
         if self._stale and not self._closed:
-            self._stale = False
-            endpoints = tuple(map(_endpoint, self._roster()))
-            if endpoints != self._table.endpoints:
-                self._publish(endpoints)
-        return self._table
+            roster, stale, self._stale = self._roster(), self._stale, {}
+            served = {name: roster.get(name) for name in stale}
+            rows = {name: None if live is None else EndpointRow(_endpoint(live)) for name, live in served.items()}
+            for name in self._source.update(rows):
+                self._note_instances(name, rows[name])
+        return self._source.version
 
-    async def after(self, version: TableVersion | None, within_s: float) -> RoutingTable | None:
-        """The table, once its version is not this one; None if that is not so within the time."""
+    def since(self, version: TableVersion | None) -> Differences[str, EndpointRow] | None:
+        """What a router lacks whose table has this version; None if that is the table of now."""
+        return None if self.version == version else self._source.since(version)
+
+    async def after(self, version: TableVersion | None, within_s: float) -> Differences[str, EndpointRow] | None:
+        """As `since`, once the table is another than that of this version; None if that is not so within the time."""
         try:
             async with asyncio.timeout(within_s):
-                while self.table().version == version:
+                while (found := self.since(version)) is None:
                     if self._closed:
                         return None
                     await self._change.wait()
         except TimeoutError:
             return None
-        return self._table
+        return found
 
     def last_version_with(self, instance: str) -> TableVersion:
         """The last version that has this instance; the one before all others if no version had it."""
-        self.table()
+        now = self.version
+        if instance in self._present:
+            return now
         return TableVersion(self._control, self._last_with.get(instance, BEFORE_ALL))
 
-    def _publish(self, endpoints: tuple[RoutedEndpoint, ...]) -> None:
-        number = self._table.version.number + 1
-        self._table = RoutingTable(TableVersion(self._control, number), endpoints)
-        variants = [variant for live in endpoints for variant in (*live.variants, *live.coming)]
-        present = [one for variant in variants for one in variant.instances]
-        before = {name: last for name, last in self._last_with.items() if last >= number - KEPT_VERSIONS}
-        self._last_with = {**before, **dict.fromkeys(present, number)}
+    def _note_instances(self, endpoint: str, row: EndpointRow | None) -> None:
+        """Note which instances of an endpoint came and left with the last version."""
+        variants = () if row is None else (*row.endpoint.variants, *row.endpoint.coming)
+        now = frozenset(one for variant in variants for one in variant.instances)
+        before = self._with.pop(endpoint, frozenset())
+        if now:
+            self._with[endpoint] = now
+        number = self._source.version.number
+        for one in before - now:
+            self._present.discard(one)
+            self._last_with[one] = number - 1
+        for one in now:
+            self._present.add(one)
+            self._last_with.pop(one, None)
+        while self._last_with and self._last_with[oldest := next(iter(self._last_with))] < number - KEPT_VERSIONS:
+            del self._last_with[oldest]
 
 
 BEFORE_ALL = -1

@@ -8,12 +8,13 @@ from math import inf
 from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.routing.shares import ShareHolder, grant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
+from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
-from torpor_endpoint.routing.protocol.routing_table import TableVersion
 
 LOOK_S = 2.0
 NO_SHARE = ShareHolder()
@@ -33,7 +34,8 @@ class KnownRouter:
 
 
 class RouterBoard:
-    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port. `expecting` says
+    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port;
+    `drains` has the pools that wait until routers let go of instances. `expecting` says
     whether an earlier life of the control had routers, which a report may show too: until each of them has reported or
     must be taken for lost, they may use any share and any instance. For the event loop's thread."""
 
@@ -43,6 +45,7 @@ class RouterBoard:
         publisher: TablePublisher,
         clock: Callable[[], float],
         rates: CallRates,
+        drains: Drains,
         expecting: bool = True,
     ) -> None:
         self._roster = roster
@@ -51,6 +54,7 @@ class RouterBoard:
         self._known: dict[str, KnownRouter] = {}
         self._holders: dict[VariantKey, dict[str, ShareHolder]] = {}
         self._rates = rates
+        self._drains = drains
         self._expecting = expecting
         self._began_s = clock()
         self._news = asyncio.Event()  # set by the next report, and when a router leaves
@@ -67,6 +71,7 @@ class RouterBoard:
             self._expecting |= report.ports > 0 or any(share.most for share in report.shares.values())
         known = self._known.setdefault(report.router, KnownRouter(now_s))
         self._rates.shared_by(len(self._known) + 1)
+        held = known.version, known.in_use, known.streams
         known.heard_s, known.version = now_s, report.version
         known.in_use, known.streams = report.in_use, report.streams
         before, known.traffic = known.traffic, {}
@@ -79,7 +84,8 @@ class RouterBoard:
         for key, (pool, counted) in before.items():
             if key not in known.traffic or known.traffic[key][0] is not pool:
                 pool.traffic.left(counted, now_s)
-        self._look_again()
+        if (known.version, known.in_use, known.streams) != held:
+            self._drains.look_again()
         self._tell()
         return self._granted(report)
 
@@ -106,7 +112,7 @@ class RouterBoard:
         if known is not None:
             for pool, counted in known.traffic.values():
                 pool.traffic.left(counted, self._clock())
-            self._look_again()
+            self._drains.look_again()
         self._tell()
 
     async def run(self, pause: Callable[[float], Awaitable[None]]) -> None:
@@ -121,7 +127,7 @@ class RouterBoard:
         now_s = self._clock()
         if self._expecting and now_s - self._began_s > SILENT_S:
             self._expecting = False
-            self._look_again()
+            self._drains.look_again()
         for router in [name for name, known in self._known.items() if now_s - known.heard_s > SILENT_S]:
             self.left(router)
 
@@ -146,7 +152,7 @@ class RouterBoard:
 
     async def applied(self) -> None:
         """Wait until every router that reports has the table as it is now."""
-        now = self._publisher.table().version
+        now = self._publisher.version
         while any(_lacks(known.version, now) for known in self._known.values()):
             await self._news.wait()
 
@@ -182,13 +188,6 @@ class RouterBoard:
         self._news.set()
         self._news = asyncio.Event()
 
-    def _look_again(self) -> None:
-        """Those who drain instances look again whether a router uses them."""
-        for live in self._roster():
-            for pool in live.every_pool:
-                if pool.leaving:
-                    pool.changed()
-
 
 def _shared(
     pool: InstancePool, limit: int, holders: dict[str, ShareHolder], router: str, said: ShareReport, grows: bool
@@ -214,7 +213,7 @@ def _calls(counted: Sequence[tuple[int, int]]) -> Json:
 
 def _lacks(applied: TableVersion | None, now: TableVersion) -> bool:
     """Whether a router whose table has this version does not have that of now yet."""
-    return applied is None or applied.control != now.control or applied.number < now.number
+    return applied is None or applied.life != now.life or applied.number < now.number
 
 
 def _may_use(applied: TableVersion | None, last: TableVersion) -> bool:
@@ -222,4 +221,4 @@ def _may_use(applied: TableVersion | None, last: TableVersion) -> bool:
 
     A router that follows an earlier life of the control will apply a whole new table, and is waited for.
     """
-    return applied is not None and (applied.control != last.control or applied.number <= last.number)
+    return applied is not None and (applied.life != last.life or applied.number <= last.number)

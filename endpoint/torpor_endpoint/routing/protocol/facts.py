@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PROTOCOL = 6
+PROTOCOL = 7
 """Changes with every change of what a control and a router say to each other."""
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torpor_container.typed_json import read
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.core.traffic import TrafficReport
-from torpor_endpoint.routing.protocol.routing_table import TableVersion
 
 SILENT_S = 10.0
 """A router that has not reported for so long is no more; one whose reports have no answer for so long is cut off."""

@@ -1,13 +1,17 @@
-"""The routing table: all that a router must know of the endpoints in service, as values and as JSON."""
+"""The routing table, whole or what changed in it: all that a router must know of the endpoints in service, as values
+and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from json import dumps
 from typing import Any, NamedTuple
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.model_choice.served_groups import ServedGroup
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions
 from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
@@ -59,35 +63,19 @@ class RoutedEndpoint(NamedTuple):
     shares: Mapping[str, float] | None = None
 
 
-class TableVersion(NamedTuple):
-    """`control` names one life of the control; numbers rise within it."""
-
-    control: str
-    number: int
-
-
 class RoutingTable(NamedTuple):
+    """Endpoints as they are in a version: all of them, or those that changed after the version's number `since`. `gone`
+    names those that left after it. One that changed has all its variants here."""
+
     version: TableVersion
     endpoints: tuple[RoutedEndpoint, ...]
-
-    def json(self) -> Json:
-        """What `read` reads."""
-        endpoints = [
-            {
-                "name": one.name,
-                "arn": one.arn,
-                "trouble": one.trouble,
-                "variants": [_variant_json(variant) for variant in one.variants],
-                "coming": [_variant_json(variant) for variant in one.coming],
-                "shares": None if one.shares is None else dict(one.shares),
-            }
-            for one in self.endpoints
-        ]
-        return {"version": list(self.version), "endpoints": endpoints}
+    since: int | None = None
+    gone: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, json: Mapping[str, Any]) -> "RoutingTable":
-        """Raises KeyError, TypeError, ValueError for what is no table of this release."""
+        """Reads what `table_text` has written. Raises KeyError, TypeError, ValueError for what is no table of this
+        release."""
         endpoints = [
             RoutedEndpoint(
                 one["name"],
@@ -99,7 +87,41 @@ class RoutingTable(NamedTuple):
             )
             for one in json["endpoints"]
         ]
-        return cls(TableVersion(*json["version"]), tuple(endpoints))
+        return cls(TableVersion(*json["version"]), tuple(endpoints), json["since"], tuple(json["gone"]))
+
+
+class EndpointRow:
+    """An endpoint in the control's table, and its JSON: made once, however many routers get it."""
+
+    def __init__(self, endpoint: RoutedEndpoint) -> None:
+        self.endpoint = endpoint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EndpointRow) and self.endpoint == other.endpoint
+
+    __hash__ = None  # type: ignore[assignment]  # a value with mappings
+
+    @cached_property
+    def text(self) -> str:
+        one = self.endpoint
+        return dumps(
+            {
+                "name": one.name,
+                "arn": one.arn,
+                "trouble": one.trouble,
+                "variants": [_variant_json(variant) for variant in one.variants],
+                "coming": [_variant_json(variant) for variant in one.coming],
+                "shares": None if one.shares is None else dict(one.shares),
+            },
+            separators=(",", ":"),
+        )
+
+
+def table_text(told: Differences[str, EndpointRow]) -> str:
+    """The JSON that `RoutingTable.read` reads."""
+    version, since, gone = dumps(told.version), dumps(told.since), dumps(told.gone)
+    endpoints = ",".join([row.text for row in told.rows.values()])
+    return f'{{"version":{version},"since":{since},"gone":{gone},"endpoints":[{endpoints}]}}'
 
 
 def _variant_json(one: RoutedVariant) -> Json:

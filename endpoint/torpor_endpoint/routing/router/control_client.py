@@ -13,6 +13,7 @@ import urllib3
 
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import RouterPage
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
@@ -20,7 +21,7 @@ from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
 from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
-from torpor_endpoint.routing.protocol.routing_table import RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import RoutingTable
 
 CONNECTED_WITHIN_S = 2.0
 ANSWERED_WITHIN_S = 10.0
@@ -106,7 +107,8 @@ class ControlClient:
         return await self._called("GET", RouterPage.HELLO, {}, made)
 
     async def table(self, after: TableVersion | None, within_s: float) -> RoutingTable | None:
-        """The routing table once it is another than `after`; None if it is the same for so long. Raises ControlAway."""
+        """What differs in the routing table from `after`, once something does; None if nothing does for so long.
+        Raises ControlAway."""
         asked: dict[str, Any] = {"after": None if after is None else list(after), "within_s": within_s}
 
         def made(said: Mapping[str, Any]) -> RoutingTable | None:

@@ -8,8 +8,9 @@ from functools import partial
 from torpor_account.log_lines import about
 from torpor_container.settings import BadSetting
 from torpor_endpoint.clocks.repeating import finished
+from torpor_endpoint.core.routing.table_differences import TableVersion, Taking, taking
 from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, TrafficShift, same_machine
-from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 
@@ -41,6 +42,7 @@ class TableFollower:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.version: TableVersion | None = None
+        self._lacks = False  # what came last builds on something that this router does not have
         self.away: str | None = None  # why the control could not be followed just now
         self._control = control
         self._roster = roster
@@ -49,12 +51,17 @@ class TableFollower:
         self._closing: set[FollowedPool] = set()
         self._wakes: set[asyncio.Task[None]] = set()
 
+    @property
+    def asked(self) -> TableVersion | None:
+        """The version that the control is asked to build on; None: the whole table is wanted."""
+        return None if self._lacks else self.version
+
     async def run(self) -> None:
         """Follow for ever. While the control is away, the last table holds."""
         tries = 0
         while True:
             try:
-                table = await self._control.table(self.version, WAIT_S)
+                table = await self._control.table(self.asked, WAIT_S)
             except ControlAway as error:
                 self.away = str(error)
                 tries += 1
@@ -69,12 +76,20 @@ class TableFollower:
                 self.apply(table)
 
     def apply(self, table: RoutingTable) -> None:
-        """Serve by this table from now on."""
-        present = {one.name for one in table.endpoints}
-        for live in self._roster:
-            if live.name not in present:
-                self._roster.stop(live.name)
-                self._close(live.every_pool)
+        """Serve by this table from now on. One that changes what this router does not have is dropped: the next
+        question gets the whole."""
+        taken = taking(self.version, table.version, table.since)
+        if taken is Taking.NOTHING:
+            return
+        self._lacks = taken is Taking.GAP
+        if self._lacks:
+            return
+        gone: Iterable[str] = table.gone
+        if taken is Taking.WHOLE:
+            present = {one.name for one in table.endpoints}
+            gone = [live.name for live in self._roster if live.name not in present]
+        for name in gone:
+            self._stop(name)
         for endpoint in table.endpoints:
             self._serve(endpoint)
         self.version = table.version
@@ -95,6 +110,12 @@ class TableFollower:
             self._close(live.every_pool)
         for wake in self._wakes:
             wake.cancel()
+
+    def _stop(self, name: str) -> None:
+        live = self._roster.get(name)
+        if live is not None:
+            self._roster.stop(name)
+            self._close(live.every_pool)
 
     def _serve(self, endpoint: RoutedEndpoint) -> None:
         live = self._roster.get(endpoint.name)

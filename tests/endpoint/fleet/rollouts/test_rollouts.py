@@ -157,7 +157,7 @@ class Shop:
     def _going_off(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if name in self.alarms]
 
-    def _count(self) -> None:
+    def _count(self, endpoint: str) -> None:
         if (live := self.roster.get("shop")) is not None and live.every_pool:
             self.most = max(self.most, len(self.host.living))
             self.fewest = min(self.fewest, sum(len(pool.ready) for pool in live.every_pool))
@@ -475,6 +475,7 @@ def test_an_old_fleet_ends_as_soon_as_no_router_uses_it() -> None:
         await reached(lambda: shop.phase is RolloutPhase.DELETING)
         assert len(shop.host.living) == 8
         shop.used = False  # nothing in the pool changes by it
+        shop.factory.drains.look_again()
         await asyncio.sleep(1.0)
         assert len(shop.host.living) == 4
 

@@ -10,15 +10,17 @@ import pytest
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_endpoint.core.resource_records import AsyncInference, Container, CopyNeeds, DataCapture, Serverless, Variant
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, ShareReport
 from torpor_endpoint.routing.protocol.routing_table import (
+    EndpointRow,
     RoutedEndpoint,
     RoutedVariant,
     RoutingTable,
-    TableVersion,
+    table_text,
 )
 
 CONTAINERS = (Container("torpor", "s3://b/p/", multi_model=True, environment={"A": "1"}), Container("x", name="last"))
@@ -56,8 +58,8 @@ def test_a_router_is_told_where_an_instance_listens_and_not_what_its_host_knows(
     known = {"log": Path("/data/logs/i-1.log"), "since_s": 1.0, "configuration": "abc"}
     instances = {"i-1": launches("plain", address, **known)}
     variant = RoutedVariant(VARIANTS[0], 1, None, instances)
-    table = RoutingTable(TableVersion("c-1", 7), (RoutedEndpoint("shop", "arn:shop", None, (variant,)),))
-    told = table.json()["endpoints"][0]["variants"][0]["instances"]
+    row = EndpointRow(RoutedEndpoint("shop", "arn:shop", None, (variant,)))
+    told = json.loads(row.text)["variants"][0]["instances"]
     containers = [{"id": "i-1", **in_json}, {"id": "i-2", "socket": "/run/i-2"}]
     assert told == [{"slot": 3, "id": "i-1", "containers": containers}]
 
@@ -69,8 +71,10 @@ def test_a_table_is_read_as_it_was_written(address: Address) -> None:
     endpoint = RoutedEndpoint(
         "shop", "arn:shop", "its image is unknown", tuple(variants), tuple(variants)[:1], {"plain": 0.25}
     )
-    table = RoutingTable(TableVersion("c-1", 7), (endpoint, RoutedEndpoint("empty", "arn:empty", None, ())))
-    assert RoutingTable.read(json.loads(json.dumps(table.json()))) == table
+    endpoints, version = (endpoint, RoutedEndpoint("empty", "arn:empty", None, ())), TableVersion("c-1", 7)
+    for since, gone in ((None, ()), (5, ("old",))):
+        told = Differences(version, since, {one.name: EndpointRow(one) for one in endpoints}, gone)
+        assert RoutingTable.read(json.loads(table_text(told))) == RoutingTable(version, endpoints, since, gone)
 
 
 def test_a_report_and_its_answer_are_read_as_they_were_written() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.in_service.incarnation import ATTEMPTS, StartTrouble
-from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlClient
 from torpor_endpoint.routing.router.following import PAUSES_S, FollowedEndpoint, FollowedRoster, TableFollower, pause_s
 from torpor_endpoint.runtime.admitting import Router
