@@ -37,7 +37,7 @@ class Differences(NamedTuple, Generic[K, V]):
     gone: tuple[K, ...] = ()
 
 
-class Taking(Enum):
+class Uptake(Enum):
     """What a follower makes of differences that have come."""
 
     WHOLE = "they stand in place of all that it has"
@@ -46,19 +46,19 @@ class Taking(Enum):
     GAP = "it lacks what they build on"
 
 
-def taking(own: TableVersion | None, version: TableVersion, since: int | None) -> Taking:
+def uptake(own: TableVersion | None, version: TableVersion, since: int | None) -> Uptake:
     """What a follower whose version is `own` makes of differences up to `version`, after the number `since`.
 
     Differences may come twice, and an older answer after a newer one. Those of an earlier life come no more: a follower
     that has met another one has given up its connection to the first.
     """
     if own is None or own.life != version.life:
-        return Taking.WHOLE if since is None else Taking.GAP
+        return Uptake.WHOLE if since is None else Uptake.GAP
     if version.number <= own.number:
-        return Taking.NOTHING
+        return Uptake.NOTHING
     if since is None:
-        return Taking.WHOLE
-    return Taking.CHANGES if since <= own.number else Taking.GAP
+        return Uptake.WHOLE
+    return Uptake.CHANGES if since <= own.number else Uptake.GAP
 
 
 class TableSource(Generic[K, V]):

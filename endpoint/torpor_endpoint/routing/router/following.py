@@ -8,7 +8,7 @@ from functools import partial
 from torpor_account.log_lines import about
 from torpor_container.settings import BadSetting
 from torpor_endpoint.clocks.repeating import finished
-from torpor_endpoint.core.routing.table_differences import TableVersion, Taking, taking
+from torpor_endpoint.core.routing.table_differences import TableVersion, Uptake, uptake
 from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, TrafficShift, same_machine
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
@@ -78,14 +78,14 @@ class TableFollower:
     def apply(self, table: RoutingTable) -> None:
         """Serve by this table from now on. One that changes what this router does not have is dropped: the next
         question gets the whole."""
-        taken = taking(self.version, table.version, table.since)
-        if taken is Taking.NOTHING:
+        taken = uptake(self.version, table.version, table.since)
+        if taken is Uptake.NOTHING:
             return
-        self._lacks = taken is Taking.GAP
+        self._lacks = taken is Uptake.GAP
         if self._lacks:
             return
         gone: Iterable[str] = table.gone
-        if taken is Taking.WHOLE:
+        if taken is Uptake.WHOLE:
             present = {one.name for one in table.endpoints}
             gone = [live.name for live in self._roster if live.name not in present]
         for name in gone:

@@ -10,8 +10,8 @@ from torpor_endpoint.core.routing.table_differences import (
     Differences,
     TableSource,
     TableVersion,
-    Taking,
-    taking,
+    Uptake,
+    uptake,
 )
 
 GONE_MAX = 3
@@ -28,14 +28,14 @@ class Copy:
         self.rows: dict[str, Row] = {}
         self.lacks = False
 
-    def take(self, told: Differences[str, Row]) -> Taking:
-        taken = taking(self.version, told.version, told.since)
-        self.lacks = taken is Taking.GAP
-        if taken is Taking.WHOLE:
+    def take(self, told: Differences[str, Row]) -> Uptake:
+        taken = uptake(self.version, told.version, told.since)
+        self.lacks = taken is Uptake.GAP
+        if taken is Uptake.WHOLE:
             self.rows = dict(told.rows)
-        elif taken is Taking.CHANGES:
+        elif taken is Uptake.CHANGES:
             self.rows = {key: row for key, row in self.rows.items() if key not in told.gone} | dict(told.rows)
-        if taken in (Taking.WHOLE, Taking.CHANGES):
+        if taken in (Uptake.WHOLE, Uptake.CHANGES):
             self.version = told.version
         return taken
 
@@ -160,13 +160,13 @@ def test_the_same_rows_make_no_new_version() -> None:
 
 def test_what_a_follower_takes() -> None:
     own = TableVersion("one", 5)
-    assert taking(None, own, None) is Taking.WHOLE
-    assert taking(None, own, 3) is Taking.GAP
-    assert taking(own, TableVersion("two", 1), None) is Taking.WHOLE
-    assert taking(own, TableVersion("two", 9), 5) is Taking.GAP
-    assert taking(own, TableVersion("one", 5), None) is Taking.NOTHING
-    assert taking(own, TableVersion("one", 4), 2) is Taking.NOTHING
-    assert taking(own, TableVersion("one", 6), None) is Taking.WHOLE
-    assert taking(own, TableVersion("one", 6), 5) is Taking.CHANGES
-    assert taking(own, TableVersion("one", 7), 4) is Taking.CHANGES
-    assert taking(own, TableVersion("one", 8), 6) is Taking.GAP
+    assert uptake(None, own, None) is Uptake.WHOLE
+    assert uptake(None, own, 3) is Uptake.GAP
+    assert uptake(own, TableVersion("two", 1), None) is Uptake.WHOLE
+    assert uptake(own, TableVersion("two", 9), 5) is Uptake.GAP
+    assert uptake(own, TableVersion("one", 5), None) is Uptake.NOTHING
+    assert uptake(own, TableVersion("one", 4), 2) is Uptake.NOTHING
+    assert uptake(own, TableVersion("one", 6), None) is Uptake.WHOLE
+    assert uptake(own, TableVersion("one", 6), 5) is Uptake.CHANGES
+    assert uptake(own, TableVersion("one", 7), 4) is Uptake.CHANGES
+    assert uptake(own, TableVersion("one", 8), 6) is Uptake.GAP
