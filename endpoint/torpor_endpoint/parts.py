@@ -31,7 +31,6 @@ from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.components.component_controller import ComponentController
 from torpor_endpoint.fleet.controller import Controller
-from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_sharing
 from torpor_endpoint.fleet.readings import Readings
@@ -117,10 +116,7 @@ class Parts:
         self.meters = Meters(registry, self.roster.placed_on)
         self.ledger = Ledger(self.account.opened(LEDGER), epoch, pause=pause_of("ledger"))
         expecting = self.ledger.had_routers
-        self.drains = Drains()
-        self.routers = RouterBoard(
-            lambda: self.roster, self.tables, self.clock.steady, self.account.rates, self.drains, expecting
-        )
+        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.account.rates, expecting)
         self.readings = Readings()
         self.collector = Collector(
             self.roster, registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
@@ -255,9 +251,7 @@ class Parts:
             vacated=self.host.vacate,
             updating=self.router.observers.settle,  # what has ended counts for the fleet before
             changed=self.tables.changed,
-            used_elsewhere=self.routers.uses,
-            streams_elsewhere=self.routers.streams,
-            drains=self.drains,
+            others=self.routers,
             fault=self.versions.prepared(partial(_fault, self)),
             named=self.versions.joined,
         )

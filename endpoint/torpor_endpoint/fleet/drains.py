@@ -1,14 +1,16 @@
-"""The pools with instances that leave: they look again whether routers use these, whenever a router has said so."""
+"""What other routers do with the instances of this fleet, as far as whoever drains one has to know."""
 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from torpor_endpoint.in_service.pool import VariantPool
 
 
 class Drains:
-    """For the event loop's thread."""
+    """The pools with an instance that leaves: they look again whether routers use it, whenever a router has let go of
+    something. For the event loop's thread."""
 
     def __init__(self) -> None:
         self._waiting: Counter[VariantPool] = Counter()
@@ -31,3 +33,29 @@ class Drains:
         """Routers may have let go of instances."""
         for pool in list(self._waiting):
             pool.look_again()
+
+
+class OtherRouters(Protocol):
+    """The routers beside this process."""
+
+    @property
+    def drains(self) -> Drains: ...
+
+    def uses(self, instance: str) -> bool:
+        """Whether a router may still use an instance that was withdrawn."""
+
+    def streams(self, instance: str) -> bool:
+        """Whether a router has a stream of it."""
+
+
+class NoOtherRouter:
+    """There is none."""
+
+    def __init__(self) -> None:
+        self.drains = Drains()
+
+    def uses(self, instance: str) -> bool:
+        return False
+
+    def streams(self, instance: str) -> bool:
+        return False

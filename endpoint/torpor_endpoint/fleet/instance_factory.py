@@ -8,7 +8,7 @@ from typing import TypeVar
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
-from torpor_endpoint.fleet.drains import Drains
+from torpor_endpoint.fleet.drains import NoOtherRouter, OtherRouters
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
@@ -53,11 +53,6 @@ def without_setups(endpoint: str, variant: Variant) -> None:
     """Tell nobody: no ledger is written."""
 
 
-def by_nobody_else(instance: str) -> bool:
-    """There is no other router."""
-    return False
-
-
 def without_delay(variant: Variant) -> float:
     """Delay nothing: an instance is ready as soon as it answers."""
     return 0.0
@@ -82,10 +77,9 @@ class InstanceFactory:
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
     instance. `updating` is called before an update changes what an endpoint's pools are, and `changed` with the name of
-    an endpoint of which a pool has changed. `used_elsewhere` says whether another router may still use an instance that
-    was withdrawn, and `streams_elsewhere` whether one has a stream of it; `drains` has the pools that look again
-    whenever a router says so. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest`
-    tells variants apart whose instances differ. `named` gets each new pool with versions or groups.
+    an endpoint of which a pool has changed. `others` are the routers beside this process. `fault` says why a variant
+    cannot be deployed at the endpoint with this ARN. `digest` tells variants apart whose instances differ. `named` gets
+    each new pool with versions or groups.
     """
 
     host: Host
@@ -101,9 +95,7 @@ class InstanceFactory:
     memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
     updating: Callable[[], None] = unnoticed
     changed: Callable[[str], None] = unfollowed
-    used_elsewhere: Callable[[str], bool] = by_nobody_else
-    streams_elsewhere: Callable[[str], bool] = by_nobody_else
-    drains: Drains = field(default_factory=Drains)
+    others: OtherRouters = field(default_factory=NoOtherRouter)
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
     digest: Callable[[Variant], str] = digest_without_key
     named: Callable[[VariantPool], None] = names_are_keys

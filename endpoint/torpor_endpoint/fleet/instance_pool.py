@@ -279,19 +279,19 @@ class InstancePool(VariantPool):
         `own` is its record, if this process has sent it requests: routers may have done so before it was there."""
 
         def unused() -> bool:
-            return (own is None or own.in_flight == 0) and not self._factory.used_elsewhere(instance)
+            return (own is None or own.in_flight == 0) and not self._factory.others.uses(instance)
 
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
                 await self._seen(unused)
-        if (own is not None and own.streams) or self._factory.streams_elsewhere(instance):
+        if (own is not None and own.streams) or self._factory.others.streams(instance):
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stream_s):
                     await self._seen(unused)
 
     async def _seen(self, unused: Callable[[], bool]) -> None:
         """Wait until it holds."""
-        with self._factory.drains.of(self):
+        with self._factory.others.drains.of(self):
             await self.until(unused)
 
     @property

@@ -8,12 +8,24 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.fleet.drains import NoOtherRouter
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
 
 SLOT = Slot("shop", "v", 0)
+
+
+class Using(NoOtherRouter):
+    """Routers that use these instances."""
+
+    def __init__(self, used: set[str]) -> None:
+        super().__init__()
+        self._used = used
+
+    def uses(self, instance: str) -> bool:
+        return instance in self._used
 
 
 @pytest.mark.parametrize("adopted", [False, True])
@@ -26,9 +38,7 @@ def test_an_instance_of_an_earlier_process_ends_once_no_router_uses_it(adopted: 
         host.living[SLOT].launched = replace(launched, since_s=1.0)
         host.left.add(SLOT)
         used.add(launched.incarnation)
-        factory = InstanceFactory(
-            host, lambda variant, slot: LaunchSpec(slot), lambda: 1e9, used_elsewhere=used.__contains__
-        )
+        factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), lambda: 1e9, others=Using(used))
         pool = InstancePool("shop", Variant("v", "m", (Container("torpor"),)), factory, SlotNumbers())
         if adopted:
             pool.adopt([0])

@@ -18,7 +18,6 @@ from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -44,16 +43,13 @@ class Following:
         self.tables = TablePublisher(lambda: self.roster, "control")
         self.roster = FleetRoster(self.tables.changed)
         self.rates = CallRates({CallKind.INVOCATIONS: 12.0})
-        self.drains = Drains()
-        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates, self.drains, expecting)
+        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates, expecting)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             lambda: 1e9,
             changed=self.tables.changed,
-            used_elsewhere=self.board.uses,
-            streams_elsewhere=self.board.streams,
-            drains=self.drains,
+            others=self.board,
         )
         self.deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
         self.woken: list[FollowedPool] = []

@@ -24,7 +24,6 @@ from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -66,16 +65,13 @@ class Life:
         self.began_s = clock()
         self.tables = TablePublisher(lambda: self.roster, name)
         self.roster = FleetRoster(self.tables.changed)
-        self.drains = Drains()
-        self.board = RouterBoard(lambda: self.roster, self.tables, clock, CallRates({}), self.drains, expecting)
+        self.board = RouterBoard(lambda: self.roster, self.tables, clock, CallRates({}), expecting)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             lambda: 1e9,
             changed=self.tables.changed,
-            used_elsewhere=self.board.uses,
-            streams_elsewhere=self.board.streams,
-            drains=self.drains,
+            others=self.board,
         )
         self._factory = factory
         self.deployments = {name: Deployment(FleetEndpoint(name, "arn"), factory) for name in VARIANTS}

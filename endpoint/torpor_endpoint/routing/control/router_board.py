@@ -34,7 +34,7 @@ class KnownRouter:
 
 
 class RouterBoard:
-    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port;
+    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port.
     `drains` has the pools that wait until routers let go of instances. `expecting` says
     whether an earlier life of the control had routers, which a report may show too: until each of them has reported or
     must be taken for lost, they may use any share and any instance. For the event loop's thread."""
@@ -45,7 +45,6 @@ class RouterBoard:
         publisher: TablePublisher,
         clock: Callable[[], float],
         rates: CallRates,
-        drains: Drains,
         expecting: bool = True,
     ) -> None:
         self._roster = roster
@@ -54,7 +53,7 @@ class RouterBoard:
         self._known: dict[str, KnownRouter] = {}
         self._holders: dict[VariantKey, dict[str, ShareHolder]] = {}
         self._rates = rates
-        self._drains = drains
+        self.drains = Drains()
         self._expecting = expecting
         self._began_s = clock()
         self._news = asyncio.Event()  # set by the next report, and when a router leaves
@@ -85,7 +84,7 @@ class RouterBoard:
             if key not in known.traffic or known.traffic[key][0] is not pool:
                 pool.traffic.left(counted, now_s)
         if (known.version, known.in_use, known.streams) != held:
-            self._drains.look_again()
+            self.drains.look_again()
         self._tell()
         return self._granted(report)
 
@@ -112,7 +111,7 @@ class RouterBoard:
         if known is not None:
             for pool, counted in known.traffic.values():
                 pool.traffic.left(counted, self._clock())
-            self._drains.look_again()
+            self.drains.look_again()
         self._tell()
 
     async def run(self, pause: Callable[[float], Awaitable[None]]) -> None:
@@ -127,7 +126,7 @@ class RouterBoard:
         now_s = self._clock()
         if self._expecting and now_s - self._began_s > SILENT_S:
             self._expecting = False
-            self._drains.look_again()
+            self.drains.look_again()
         for router in [name for name, known in self._known.items() if now_s - known.heard_s > SILENT_S]:
             self.left(router)
 

@@ -18,6 +18,7 @@ from torpor_endpoint.core.resource_records import Container, EndpointRecord, End
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
 from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
@@ -80,6 +81,7 @@ class Shop:
     most: int = 0  # instances that were there at the same time
     fewest: int = 99  # instances that took requests at the same time
     used: bool = False  # by a router
+    drains: Drains = field(default_factory=Drains)
 
     async def open(self) -> None:
         self.roster = FleetRoster()
@@ -90,7 +92,7 @@ class Shop:
             clock,
             images=self.images,
             changed=self._count,
-            used_elsewhere=lambda instance: self.used,
+            others=self,
         )
         self.controller = Controller(
             self.store, self.roster, self.factory, clock, self._deleted, alarms_on=self._going_off
@@ -156,6 +158,12 @@ class Shop:
 
     def _going_off(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if name in self.alarms]
+
+    def uses(self, instance: str) -> bool:
+        return self.used
+
+    def streams(self, instance: str) -> bool:
+        return False
 
     def _count(self, endpoint: str) -> None:
         if (live := self.roster.get("shop")) is not None and live.every_pool:
@@ -475,7 +483,7 @@ def test_an_old_fleet_ends_as_soon_as_no_router_uses_it() -> None:
         await reached(lambda: shop.phase is RolloutPhase.DELETING)
         assert len(shop.host.living) == 8
         shop.used = False  # nothing in the pool changes by it
-        shop.factory.drains.look_again()
+        shop.drains.look_again()
         await asyncio.sleep(1.0)
         assert len(shop.host.living) == 4
 

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from torpor_account.core.access.rates import CallRates
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
@@ -37,7 +36,7 @@ class Control:
         roster = FleetRoster()
         tables = TablePublisher(lambda: roster, "control")
         self.ledger = Ledger(SqliteFile(":memory:", LEDGER), lambda: NOW_S)
-        self.board = RouterBoard(lambda: roster, tables, lambda: NOW_S, CallRates({}), Drains())
+        self.board = RouterBoard(lambda: roster, tables, lambda: NOW_S, CallRates({}))
         taker = AccountTaker(self.ledger, Meters(MetricRegistry(lambda: NOW_S)))
         facts = ControlFacts("r", "1", False, False, "", "", ())
         parts = roster, tables, self.board, taker, self.ledger, no_runtime
