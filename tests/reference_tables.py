@@ -3,6 +3,7 @@
 import errno
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import MODULES, RULES
 from torpor_account.aws.errors import error_kinds
+from torpor_account.aws.service_models import service_model
 from torpor_account.core.access.condition_keys import CONDITION_KEYS
 from torpor_account.core.outages.error_owners import FOLLOWS, ErrorSource
 from torpor_account.core.outages.error_owners import TABLE as OWNED
@@ -36,6 +38,8 @@ from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
+from torpor_endpoint.services.sagemaker.left_out.empty_lists import LISTS
+from torpor_endpoint.services.sagemaker.left_out.substitutes import substitute
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
@@ -140,6 +144,24 @@ def _face(face: Face) -> str:
     rows = ((code(name), face.differences.get(name, "")) for name in face.operations)
     shown = table(("operation", "what differs from AWS"), rows)
     return f"### {face.service}\n\n{len(face.operations)} operations; the others are {face.rest}.\n\n{shown}"
+
+
+def every_sagemaker_operation() -> str:
+    """A row for each operation of botocore's model, also for those that are refused."""
+    (face,) = (face for face in FACES if face.service == "sagemaker")
+    names = service_model("sagemaker").operation_names
+    rows = [(code(name), *_here(name, face)) for name in names]
+    counts = Counter(here for _, here, _ in rows)
+    told = ", ".join(f"{count} {here}" for here, count in sorted(counts.items()))
+    return f"{len(names)} operations: {told}.\n\n{table(('operation', 'here', 'what to use'), rows)}"
+
+
+def _here(operation: str, face: Face) -> tuple[str, str]:
+    if operation not in face.operations:
+        return "refused", substitute(operation)
+    if operation in LISTS and face.differences.get(operation, "").endswith(substitute(operation)):
+        return "empty list", substitute(operation)
+    return "carried out", ""
 
 
 def without_effect() -> str:
@@ -336,6 +358,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "deployment-metrics": deployment_metrics,
     "operations": operations,
+    "every-sagemaker-operation": every_sagemaker_operation,
     "moto-alone": moto_alone,
     "without-effect": without_effect,
 }

@@ -19,6 +19,7 @@ from torpor_account.core.access.rights.right_rows import (
     target_name,
     unnamed,
 )
+from torpor_endpoint.core.empty_lists import EMPTY_LISTS
 
 TARGET_CONTAINER = "sagemaker:targetcontainerhostname"
 
@@ -194,6 +195,7 @@ SAGEMAKER: Rights = {
     **rows(anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
     **rows(anything, "ListInferenceComponents"),
     **rows(anything, "ListTrainingJobs", "ListTransformJobs", "ListMonitoringSchedules"),
+    **rows(anything, *EMPTY_LISTS),
 }  # fmt: skip
 
 AUTOSCALING: Rights = {

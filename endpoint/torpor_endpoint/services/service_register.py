@@ -16,6 +16,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
     from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+    from torpor_endpoint.services.sagemaker.left_out import empty_list_operations as empty_lists
     from torpor_endpoint.services.sagemaker.lineage import differences as of_lineage
     from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
     from torpor_endpoint.services.training import differences as of_training
@@ -31,6 +32,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         *lineage.OPERATIONS,
     )
     known = {
+        **empty_lists.DIFFERENCES,
         **differences.DIFFERENCES,
         **of_components.DIFFERENCES,
         **of_experiments.DIFFERENCES,

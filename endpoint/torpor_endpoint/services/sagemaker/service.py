@@ -12,6 +12,8 @@ from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, mode
 from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+from torpor_endpoint.services.sagemaker.left_out import empty_list_operations as empty_lists
+from torpor_endpoint.services.sagemaker.left_out.operation_refusals import refused
 from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
 from torpor_endpoint.services.sagemaker.lineage.lineage_context import Lineage
 from torpor_endpoint.services.sagemaker.registry import package_operations as registry
@@ -22,12 +24,13 @@ from torpor_endpoint.services.transform import operations as transform
 if TYPE_CHECKING:
     from torpor_account.core.access.rights.right_rows import Rights
 
-KEPT = ("Tags", "InferenceExperiments")
+KEPT = ("Tags", "InferenceExperiments", *empty_lists.KEPT)
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
 
 NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
 
 OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
+    **empty_lists.OPERATIONS,  # first, so that an operation that Torpor carries out takes its place
     "CreateModel": models.create_model,
     "DescribeModel": models.describe_model,
     "ListModels": models.list_models,
@@ -55,7 +58,8 @@ def service(
     control: Control, *, account: str, more: Mapping[str, Operation[Control]] = NOTHING_MORE
 ) -> Service[Control]:
     """`more` are operations that bring their own context."""
-    return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT, rights=_rights)
+    operations = {**OPERATIONS, **more}
+    return Service("sagemaker", control, operations, account=account, kept=KEPT, otherwise=refused, rights=_rights)
 
 
 def _rights() -> "Rights":

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.endpoint.account.helpers.operation_walk import Row, Walk
 from tests.helpers.waiting import until
+from torpor_endpoint.core.empty_lists import EMPTY_LISTS
 from torpor_endpoint.core.lineage.lineage_records import artifact_name
 
 ACCOUNT = "123456789012"
@@ -19,6 +20,7 @@ VARIANT = {"VariantName": "All", "ModelName": "walk", "InitialInstanceCount": 1,
 ARTIFACT = f"{SAGEMAKER_ARN}:artifact/{artifact_name('s3://walk-models/data')}"
 
 SAGEMAKER: dict[str, Row] = {
+    **{operation: {} for operation in EMPTY_LISTS},
     "CreateModel": {
         "ModelName": "walk",
         "ExecutionRoleArn": ROLE_ARN,

@@ -1,0 +1,61 @@
+"""Lists of SageMaker's that are always empty here: Torpor has no operation that creates what they list.
+
+A list that asks for the name of a resource is none of them: there is no such resource.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+EMPTY_LISTS: Final[Mapping[str, str]] = {
+    "ListAIBenchmarkJobs": "AIBenchmarkJobs",
+    "ListAIRecommendationJobs": "AIRecommendationJobs",
+    "ListAIWorkloadConfigs": "AIWorkloadConfigs",
+    "ListAlgorithms": "AlgorithmSummaryList",
+    "ListAppImageConfigs": "AppImageConfigs",
+    "ListApps": "Apps",
+    "ListAutoMLJobs": "AutoMLJobSummaries",
+    "ListClusterSchedulerConfigs": "ClusterSchedulerConfigSummaries",
+    "ListClusters": "ClusterSummaries",
+    "ListCodeRepositories": "CodeRepositorySummaryList",
+    "ListCompilationJobs": "CompilationJobSummaries",
+    "ListComputeQuotas": "ComputeQuotaSummaries",
+    "ListDataQualityJobDefinitions": "JobDefinitionSummaries",
+    "ListDeviceFleets": "DeviceFleetSummaries",
+    "ListDevices": "DeviceSummaries",
+    "ListDomains": "Domains",
+    "ListEdgeDeploymentPlans": "EdgeDeploymentPlanSummaries",
+    "ListEdgePackagingJobs": "EdgePackagingJobSummaries",
+    "ListExperiments": "ExperimentSummaries",
+    "ListFeatureGroups": "FeatureGroupSummaries",
+    "ListFlowDefinitions": "FlowDefinitionSummaries",
+    "ListHubs": "HubSummaries",
+    "ListHumanTaskUis": "HumanTaskUiSummaries",
+    "ListImages": "Images",
+    "ListInferenceRouters": "InferenceRouters",
+    "ListLabelingJobs": "LabelingJobSummaryList",
+    "ListMlflowApps": "Summaries",
+    "ListMlflowTrackingServers": "TrackingServerSummaries",
+    "ListModelBiasJobDefinitions": "JobDefinitionSummaries",
+    "ListModelCards": "ModelCardSummaries",
+    "ListModelExplainabilityJobDefinitions": "JobDefinitionSummaries",
+    "ListModelQualityJobDefinitions": "JobDefinitionSummaries",
+    "ListMonitoringAlertHistory": "MonitoringAlertHistory",
+    "ListMonitoringExecutions": "MonitoringExecutionSummaries",
+    "ListNotebookInstanceLifecycleConfigs": "NotebookInstanceLifecycleConfigs",
+    "ListNotebookInstances": "NotebookInstances",
+    "ListOptimizationJobs": "OptimizationJobSummaries",
+    "ListPartnerApps": "Summaries",
+    "ListProjects": "ProjectSummaryList",
+    "ListResourceCatalogs": "ResourceCatalogs",
+    "ListSpaces": "Spaces",
+    "ListStudioLifecycleConfigs": "StudioLifecycleConfigs",
+    "ListSubscribedWorkteams": "SubscribedWorkteams",
+    "ListTrainingPlans": "TrainingPlanSummaries",
+    "ListTrainingSessions": "TrainingSessionSummaries",
+    "ListTrialComponents": "TrialComponentSummaries",
+    "ListTrials": "TrialSummaries",
+    "ListUserProfiles": "UserProfiles",
+    "ListWorkforces": "Workforces",
+    "ListWorkteams": "Workteams",
+}
+"""The member of the answer that is the list, by operation."""
