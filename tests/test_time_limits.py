@@ -122,7 +122,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/runtime/streams.py": ("Part of a streamed answer",),
     "endpoint/torpor_account/s3/wire/http_exchange.py": ("Upload to S3",),
     "endpoint/torpor_endpoint/services/transform/running/instances.py": ("Advice of a container",),
-    "endpoint/torpor_endpoint/services/training/running/process.py": ("Training job", "Last output of a training job"),
+    "endpoint/torpor_endpoint/services/jobs/scripts/script_process.py": (
+        "Training job, processing job",
+        "Last output of a training or a processing job",
+    ),
     "endpoint/torpor_account/storage/data_dir.py": (IN_USE,),
     "endpoint/torpor_account/storage/databases/postgresql_schema.py": (IN_USE,),
     "sdk/torpor/calling/connection.py": (CALLER,),

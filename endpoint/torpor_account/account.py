@@ -111,7 +111,13 @@ class Account:
         self.alarms = Alarms(self.database, self.tags, around.epoch, alarm_actions(self.topics, around.scaling))
         self.log_marks = LogMarks(around.ahead_s)
         folders = self.folders
-        groups = Groups(folders.endpoint_logs, folders.component_logs, folders.training_logs, folders.transform_logs)
+        groups = Groups(
+            folders.endpoint_logs,
+            folders.component_logs,
+            folders.training_logs,
+            folders.transform_logs,
+            folders.processing_logs,
+        )
         self.logs = Logs(groups, self.log_marks, self.tags, around.epoch, around.writing)
 
     def opened(self, part: DatabasePart) -> Database:

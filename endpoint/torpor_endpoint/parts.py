@@ -59,11 +59,11 @@ from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.job_parts import JobParts, JobSite
+from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.state_events import EndpointStateEvents
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
-from torpor_endpoint.services.training.running.training_work import without_credentials
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
@@ -220,9 +220,7 @@ class Parts:
 
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""
-        return {
-            launched.log for launched in self.host.list() if launched.log is not None
-        } | self.jobs.training_work.writing
+        return {launched.log for launched in self.host.list() if launched.log is not None} | self.jobs.writing()
 
     def _launching(self) -> InstanceFactory:
         """How instances are launched, of endpoints and of transform jobs."""

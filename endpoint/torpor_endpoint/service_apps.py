@@ -59,6 +59,8 @@ class ServiceApps:
             experimenting=parts.experimenting,
             jobs=parts.jobs.training_records,
             trainer=parts.jobs.training,
+            processing_jobs=parts.jobs.processing_records,
+            processing=parts.jobs.processing,
             transform_jobs=parts.jobs.transform_records,
             transforming=parts.jobs.transform,
             autoscaling=parts.autoscaling,

@@ -92,6 +92,11 @@ class DataDir:
         return self.root / "training"
 
     @property
+    def processing(self) -> Path:
+        """The folders of running processing jobs."""
+        return self.root / "processing"
+
+    @property
     def transform(self) -> Path:
         """The folders of running transform jobs. One that was interrupted stays, and the job goes on with it."""
         return self.root / "transform"
@@ -113,6 +118,11 @@ class DataDir:
     def training_logs(self) -> Path:
         """Logs `<job>/algo-1-<epoch>.log`."""
         return self.root / "logs" / "training"
+
+    @property
+    def processing_logs(self) -> Path:
+        """Logs `<job>/algo-1-<epoch>.log`."""
+        return self.root / "logs" / "processing"
 
     @property
     def transform_logs(self) -> Path:

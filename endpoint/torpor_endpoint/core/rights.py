@@ -62,6 +62,7 @@ def _tagged(params: Params, place: AccessPlace) -> Sequence[str | None]:
 _COMPONENT = _sagemaker("inference-component", "InferenceComponentName")
 _MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config", "EndpointConfigName")
 _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
+_PROCESSING = _sagemaker("processing-job", "ProcessingJobName")
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
 
 
@@ -141,6 +142,17 @@ _OF_CHANNEL = members(
 )
 
 
+_OF_PROCESSING_JOB = members(
+    InstanceTypes="ProcessingResources.ClusterConfig.InstanceType",
+    VolumeKmsKey="ProcessingResources.ClusterConfig.VolumeKmsKeyId",
+    OutputKmsKey="ProcessingOutputConfig.KmsKeyId",
+    InterContainerTrafficEncryption="NetworkConfig.EnableInterContainerTrafficEncryption",
+    NetworkIsolation="NetworkConfig.EnableNetworkIsolation",
+    VpcSecurityGroupIds="NetworkConfig.VpcConfig.SecurityGroupIds",
+    VpcSubnets="NetworkConfig.VpcConfig.Subnets",
+)
+
+
 def _of_training(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
     found: dict[str, Sequence[Any]] = dict(_OF_TRAINING_JOB(params, place))
     for channel in params.get("InputDataConfig", ()):
@@ -185,7 +197,10 @@ SAGEMAKER: Rights = {
     **rows(_ends, "AddAssociation", "DeleteAssociation"),
     **rows(anything, "ListArtifacts", "ListActions", "ListContexts", "ListAssociations", "QueryLineage"),
     **rows(_TRAINING, "CreateTrainingJob", keys=_of_training, passes=("RoleArn",), tagged=True),
-    **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
+    **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob", "DeleteTrainingJob"),
+    **rows(_PROCESSING, "CreateProcessingJob", keys=_OF_PROCESSING_JOB, passes=("RoleArn",), tagged=True),
+    **rows(_PROCESSING, "DescribeProcessingJob", "StopProcessingJob", "DeleteProcessingJob"),
+    **rows(anything, "ListProcessingJobs"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
     **rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),
     **rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),

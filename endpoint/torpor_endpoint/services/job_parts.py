@@ -1,9 +1,10 @@
-"""The parts of training and transform jobs: their records, what does their work, and the queues that run them."""
+"""The parts of training, processing and transform jobs: their records, what does their work, and their queues."""
 
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage
@@ -17,10 +18,13 @@ from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.services.jobs.job_queue import JobQueue
 from torpor_endpoint.services.jobs.job_records import JobRecords
+from torpor_endpoint.services.jobs.scripts.script_process import Fork
+from torpor_endpoint.services.jobs.scripts.script_runs import JobCredentials, ScriptSite
 from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.processing.lifecycle import ProcessingJob
+from torpor_endpoint.services.processing.running.processing_work import ProcessingWork
 from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.training.running.process import Fork
-from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork
+from torpor_endpoint.services.training.running.training_work import TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.transform_work import TracesOfJob, TransformSite, TransformWork
 
@@ -52,26 +56,45 @@ class JobSite:
 
 
 class JobParts:
-    """`training` and `transform` are the queues of jobs."""
+    """`training`, `processing` and `transform` are the queues of jobs."""
 
     def __init__(self, site: JobSite) -> None:
         cpus = os.cpu_count() or 1
         self.training_records = JobRecords(site.database, "training_jobs", TrainingJob, site.clock)
-        self.training_work = TrainingWork(_training_site(site, cpus))
+        self.training_work = TrainingWork(_script_site(site, cpus, site.folders.training, site.folders.training_logs))
         self.training = JobQueue(self.training_records, self.training_work, parallel=cpus)
+        self.processing_records = JobRecords(site.database, "processing_jobs", ProcessingJob, site.clock)
+        folders = site.folders
+        self.processing_work = ProcessingWork(
+            _script_site(site, cpus, folders.processing, folders.processing_logs), self._note_exit
+        )
+        self.processing = JobQueue(self.processing_records, self.processing_work, parallel=cpus)
         self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock)
         self.transform_work = TransformWork(_transform_site(site, cpus))
         self.transform = JobQueue(self.transform_records, self.transform_work, parallel=cpus)
 
     def has(self, arn: str) -> bool:
-        """Whether a training job or a transform job has this ARN."""
-        return self.training_records.has(arn) or self.transform_records.has(arn)
+        """Whether a job has this ARN."""
+        return any(
+            records.has(arn) for records in (self.training_records, self.processing_records, self.transform_records)
+        )
+
+    def queues(self) -> tuple[JobQueue[Any], ...]:
+        """In the order in which they start."""
+        return (self.training, self.processing, self.transform)
+
+    def writing(self) -> set[Path]:
+        """The logs of the scripts that run."""
+        return self.training_work.runs.writing | self.processing_work.runs.writing
+
+    def _note_exit(self, name: str, message: str) -> None:
+        self.processing_records.update(name, lambda job: replace(job, exit_message=message))
 
 
-def _training_site(site: JobSite, cpus: int) -> TrainingSite:
-    return TrainingSite(
-        folder=site.folders.training,
-        logs=site.folders.training_logs,
+def _script_site(site: JobSite, cpus: int, folder: Path, logs: Path) -> ScriptSite:
+    return ScriptSite(
+        folder=folder,
+        logs=logs,
         storage=site.storage,
         fork=site.fork,
         wiring=site.surroundings.wiring,

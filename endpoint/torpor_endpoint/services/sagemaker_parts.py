@@ -8,6 +8,7 @@ from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.jobs.job_queue import JobQueue
 from torpor_endpoint.services.jobs.job_records import JobRecords
+from torpor_endpoint.services.processing.lifecycle import ProcessingJob
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.training.lifecycle import TrainingJob
@@ -27,6 +28,8 @@ class SageMakerParts:
     experimenting: Experimenting
     jobs: JobRecords[TrainingJob]
     trainer: JobQueue[TrainingJob]
+    processing_jobs: JobRecords[ProcessingJob]
+    processing: JobQueue[ProcessingJob]
     transform_jobs: JobRecords[TransformJob]
     transforming: JobQueue[TransformJob]
     autoscaling: Autoscaling

@@ -12,6 +12,8 @@ RUNTIME = "sagemaker-runtime"
 
 
 def _sagemaker() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services.processing import differences as of_processing
+    from torpor_endpoint.services.processing import operations as processing
     from torpor_endpoint.services.sagemaker import differences, service
     from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
@@ -24,13 +26,8 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.transform import differences as of_transform
     from torpor_endpoint.services.transform import operations as transform
 
-    operations = (
-        *service.OPERATIONS,
-        *experiments.OPERATIONS,
-        *training.OPERATIONS,
-        *transform.OPERATIONS,
-        *lineage.OPERATIONS,
-    )
+    jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS)
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *lineage.OPERATIONS)
     known = {
         **empty_lists.DIFFERENCES,
         **differences.DIFFERENCES,
@@ -38,12 +35,14 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_experiments.DIFFERENCES,
         **of_lineage.DIFFERENCES,
         **of_training.DIFFERENCES,
+        **of_processing.DIFFERENCES,
         **of_transform.DIFFERENCES,
     }
     unused = {
         **differences.WITHOUT_EFFECT,
         **of_components.WITHOUT_EFFECT,
         **of_training.WITHOUT_EFFECT,
+        **of_processing.WITHOUT_EFFECT,
         **of_transform.WITHOUT_EFFECT,
     }
     return ServiceTables(service.compose, operations, known, unused, service.KEPT)

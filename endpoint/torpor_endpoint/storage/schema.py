@@ -57,5 +57,6 @@ RECORDS = DatabasePart(
         _cards("model_packages", further=("group_name",)),
         Migration("CREATE INDEX packages_by_group ON model_packages (group_name);"),
         record_tables("lineage_entities", "lineage_associations"),
+        record_tables("processing_jobs"),
     ),
 )

@@ -29,7 +29,9 @@ class LogsOverFolder:
     otherwise: Otherwise | None = None
 
     def __post_init__(self) -> None:
-        self.groups = Groups(*(self.folder / name for name in ("endpoints", "components", "training", "transform")))
+        self.groups = Groups(
+            *(self.folder / name for name in ("endpoints", "components", "training", "transform", "processing"))
+        )
         self.database = SqliteFile(":memory:", ACCOUNT_TABLES)
         tags = Tags(self.database)
         self.logs = Logs(self.groups, LogMarks(), tags, lambda: self.now_ms / 1000, lambda: self.writing)

@@ -14,7 +14,7 @@ from torpor_account.logs.guards import GUARDS
 from torpor_account.logs.service import OPERATIONS
 from torpor_account.moto.longtail import LongTail
 
-JOBS = "/aws/sagemaker/ProcessingJobs"
+JOBS = "/aws/sagemaker/PipelineJobs"
 EVENT = {"timestamp": 1, "message": "m"}
 QUERY = {"startTime": 0, "endTime": 1, "queryString": "fields @message"}
 MEMBERS = {"logGroupName", "logGroupNames", "logGroupIdentifier", "logGroupIdentifiers"}

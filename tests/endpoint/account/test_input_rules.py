@@ -18,6 +18,7 @@ from tests.endpoint.account.helpers.operation_parameters import (
     EXPERIMENTS,
     IAM,
     LOGS,
+    PROCESSING,
     S3,
     SAGEMAKER,
     STS,
@@ -48,7 +49,7 @@ IN_CLOUDWATCHS_WORDS = ("PutMetricData", "GetMetricStatistics")
 """CloudWatch names a parameter that is missing, or that is in no enumeration, in words of its own here."""
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **TRANSFORM},
+    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM},
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
     "application-autoscaling": AUTOSCALING,

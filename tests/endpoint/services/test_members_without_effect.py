@@ -10,13 +10,18 @@ from torpor_account.aws.service_models import Shape, service_model
 from torpor_endpoint.services.service_register import SERVICES
 
 ENDPOINT = Path(torpor_endpoint.__file__).parent
-JOBS = {"CreateTrainingJob": "training", "CreateTransformJob": "transform"}
+JOBS = {"CreateTrainingJob": "training", "CreateProcessingJob": "processing", "CreateTransformJob": "transform"}
 REFUSED = {
     # rules of the job name what contains them, or refuse all but what they name
     "AlgorithmSpecification.AlgorithmName",
     "InputDataConfig.DataSource.FileSystemDataSource",
     "InputDataConfig.DataSource.DatasetSource",
     "ResourceConfig.InstanceGroups.InstanceGroupName",
+    "ProcessingInputs.DatasetDefinition.AthenaDatasetDefinition",
+    "ProcessingInputs.DatasetDefinition.RedshiftDatasetDefinition",
+    "ProcessingInputs.DatasetDefinition.DataDistributionType",
+    "ProcessingInputs.DatasetDefinition.InputMode",
+    "ProcessingOutputConfig.Outputs.FeatureStoreOutput.FeatureGroupName",
     "ServerlessJobConfig",
     "MlflowConfig",
     "ModelPackageConfig",

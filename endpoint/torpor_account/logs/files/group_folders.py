@@ -1,7 +1,6 @@
 """Maps log groups to folders, and log streams to files.
 
-All groups below `ENDPOINTS` and `COMPONENTS`, and those of the training and the transform jobs, are Torpor's. The
-others are moto's.
+All groups below `ENDPOINTS` and `COMPONENTS`, and those of jobs, are Torpor's. The others are moto's.
 """
 
 import re
@@ -17,15 +16,18 @@ ENDPOINTS = "/aws/sagemaker/Endpoints/"
 COMPONENTS = "/aws/sagemaker/InferenceComponents/"
 TRAINING = "/aws/sagemaker/TrainingJobs"
 TRANSFORM = "/aws/sagemaker/TransformJobs"
+PROCESSING = "/aws/sagemaker/ProcessingJobs"
+OF_JOBS = (PROCESSING, TRAINING, TRANSFORM)
+"""In order of name."""
 
 NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
-GROUP = re.compile(rf"(?:({ENDPOINTS})|({COMPONENTS}))({NAME})|{TRAINING}|{TRANSFORM}")
+GROUP = re.compile(rf"(?:({ENDPOINTS})|({COMPONENTS}))({NAME})|{'|'.join(OF_JOBS)}")
 STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
 """A variant's or a job's instance, or one container of several of an instance."""
 
 
 def is_ours(name: str) -> bool:
-    return name.startswith((ENDPOINTS, COMPONENTS)) or name in (TRAINING, TRANSFORM)
+    return name.startswith((ENDPOINTS, COMPONENTS)) or name in OF_JOBS
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Groups:
     components: Path
     training: Path
     transform: Path
+    processing: Path
 
     def place(self, identifier: str) -> LogGroup:
         """The group of this name or ARN, which need not exist. Raises NotOurs, or ResourceNotFoundException."""
@@ -73,7 +76,7 @@ class Groups:
             raise errors.NO_GROUP()
         if found[3]:
             return LogGroup(name, (self.endpoints if found[1] else self.components) / found[3])
-        return LogGroup(name, self.training if name == TRAINING else self.transform)
+        return LogGroup(name, self._of_jobs()[name])
 
     def find(self, identifier: str) -> LogGroup:
         """The existing group of this name or ARN. Raises NotOurs, or ResourceNotFoundException."""
@@ -88,6 +91,9 @@ class Groups:
             for folder in sorted(parent.glob("*")):
                 if folder.is_dir():
                     yield LogGroup(f"{prefix}{folder.name}", folder)
-        for name, folder in ((TRAINING, self.training), (TRANSFORM, self.transform)):
+        for name, folder in self._of_jobs().items():
             if folder.is_dir():
                 yield LogGroup(name, folder)
+
+    def _of_jobs(self) -> dict[str, Path]:
+        return dict(zip(OF_JOBS, (self.processing, self.training, self.transform), strict=True))

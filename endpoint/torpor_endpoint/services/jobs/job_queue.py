@@ -70,7 +70,13 @@ class JobQueue(Generic[J]):
         stop = asyncio.Event()
         task = asyncio.create_task(self._run_job(name, stop))
         self._running[name] = RunningJob(task, stop)
-        task.add_done_callback(lambda _: self._running.pop(name, None))
+        task.add_done_callback(partial(self._gone, name))
+
+    def _gone(self, name: str, task: asyncio.Task[None]) -> None:
+        """A job that was removed may have left its name to another one."""
+        running = self._running.get(name)
+        if running is not None and running.task is task:
+            del self._running[name]
 
     async def stop(self, name: str) -> None:
         """Stop a job. It may still keep what it has done."""
@@ -107,7 +113,7 @@ class JobQueue(Generic[J]):
         await unless(stop, self._turns.acquire())
         try:
             job = await outlasting(self._outage, lambda: finished(self._records.get, name))
-            assert job is not None  # jobs are never deleted
+            assert job is not None  # only a job that is over can be removed
             if job.stage is self._kind.stopping:  # it was stopped before its task began
                 raise Stopped
             return await self._work.run(job, stop, partial(self._move, name))

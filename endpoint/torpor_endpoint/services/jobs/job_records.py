@@ -1,4 +1,4 @@
-"""Stores the records of one kind of job, and moves them from stage to stage. As on AWS, they are never deleted."""
+"""Stores the records of one kind of job, and moves them from stage to stage. Only one that is over can be removed."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -35,6 +35,15 @@ class JobRecords(Generic[J]):
         """Whether there is a job with this ARN."""
         job = self._table.at(arn.rpartition("/")[2])
         return job is not None and job.arn == arn
+
+    def remove(self, name: str) -> bool:
+        """Remove a job that is over. False, without a change, for one that is not there or not over."""
+        return self._table.remove_if(name, lambda job: job.is_over)
+
+    def update(self, name: str, changed: Callable[[J], J]) -> None:
+        """Replace what a job's record says beside its stage. Without a change if there is no such job."""
+        while (job := self._table.get(name)) is not None and not self._table.replace(changed(job), still=job.__eq__):
+            pass
 
     def move(self, name: str, stage: StrEnum, reason: str | None = None) -> bool:
         """Move a job to another stage. False, without a change, if its present stage does not allow that."""

@@ -1,5 +1,6 @@
 """SageMaker's control plane as a service: its operations in one table. Those on inference components are in
-`components/`, on inference experiments in `experiments/`, on jobs in `services/training` and `services/transform`."""
+`components/`, on inference experiments in `experiments/`, on jobs in `services/training`,
+`services/processing` and `services/transform`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
+from torpor_endpoint.services.processing import operations as processing
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
 from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
@@ -72,12 +74,16 @@ def compose(parts: SageMakerParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
     model_data = parts.control.model_data
     check_role = any_role if model_data is None else model_data.check_assumed
-    jobs = training.Training(parts.jobs, parts.trainer, parts.store.tags.put, parts.clock, scripts, check_role)
+    tags = parts.store.tags
+    jobs = training.Training(parts.jobs, parts.trainer, tags.put, tags.forget, parts.clock, scripts, check_role)
+    processed = processing.Processing(
+        parts.processing_jobs, parts.processing, tags.put, tags.forget, parts.clock, scripts, check_role
+    )
     transforming = transform.Transforming(
         parts.transform_jobs,
         parts.transforming,
         parts.store,
-        parts.store.tags.put,
+        tags.put,
         parts.clock,
         parts.options.strict,
         check_role,
@@ -86,6 +92,7 @@ def compose(parts: SageMakerParts) -> Service[Control]:
     more = {
         **bound(lineage.OPERATIONS, tracked),
         **bound(training.OPERATIONS, jobs),
+        **bound(processing.OPERATIONS, processed),
         **bound(transform.OPERATIONS, transforming),
         **bound(experiments.OPERATIONS, parts.experimenting),
     }

@@ -1,9 +1,9 @@
 """Writes why a script failed, in AWS's words."""
 
-from torpor_endpoint.services.training.running.command import TrainingCommand
+from torpor_endpoint.services.jobs.scripts.script_command import ScriptCommand
 
 
-def algorithm_error(command: TrainingCommand, code: int, last_line: str, failure: str) -> str:
+def algorithm_error(command: ScriptCommand, code: int, last_line: str, failure: str) -> str:
     """The reason of a failed script. `failure` is its text in `output/failure`; if that is empty, the reason has the
     form of AWS's toolkit."""
     if failure:

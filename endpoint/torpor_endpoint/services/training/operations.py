@@ -1,4 +1,5 @@
-"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, which the service `sagemaker` includes."""
+"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, DeleteTrainingJob, which the service
+`sagemaker` includes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,11 +21,13 @@ from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingSta
 
 @dataclass(frozen=True)
 class Training:
-    """What the operations act on. `tag` is called with an ARN and the tags of a new job."""
+    """What the operations act on. `tag` is called with an ARN and the tags of a new job, `untag` with the ARN of a
+    deleted one."""
 
     jobs: JobRecords[TrainingJob]
     trainer: JobQueue[TrainingJob]
     tag: Callable[[str, Mapping[str, str]], None]
+    untag: Callable[[str], None]
     clock: Callable[[], float]
     scripts: bool = True
     """Whether scripts may run. The built-in algorithm always may."""
@@ -67,11 +70,23 @@ async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
     return {}
 
 
+def delete_training_job(training: Training, call: Call) -> dict[str, Any]:
+    job = _found(training, call)
+    if not training.jobs.remove(job.name):
+        raise INVALID(
+            f"The request was rejected because the training job is in status {job.status}: only one that is over "
+            "can be deleted."
+        )
+    training.untag(job.arn)
+    return {}
+
+
 OPERATIONS: dict[str, Operation[Training]] = {
     "CreateTrainingJob": create_training_job,
     "DescribeTrainingJob": describe_training_job,
     "ListTrainingJobs": list_training_jobs,
     "StopTrainingJob": stop_training_job,
+    "DeleteTrainingJob": delete_training_job,
 }
 
 

@@ -41,9 +41,8 @@ JOB_RULES: Rules[Wire] = (
         "Torpor trains on this machine and runs no other container.",
     ),
     (
-        lambda job: "ContainerEntrypoint" in _algorithm(job) or "ContainerArguments" in _algorithm(job),
-        "AlgorithmSpecification.ContainerEntrypoint and ContainerArguments are not supported by Torpor: "
-        "name the script by the hyperparameters sagemaker_program and sagemaker_submit_directory.",
+        lambda job: "ContainerArguments" in _algorithm(job) and "ContainerEntrypoint" not in _algorithm(job),
+        "AlgorithmSpecification.ContainerArguments need ContainerEntrypoint, the program that takes them.",
     ),
     (
         lambda job: "Pipe" in _input_modes(job),
@@ -66,8 +65,9 @@ JOB_RULES: Rules[Wire] = (
         "OutputDataConfig.CompressionType NONE is not supported by Torpor: a model is packed as model.tar.gz.",
     ),
     (
-        lambda job: not _program(job) and not has_algorithm(_algorithm(job)["TrainingImage"]),
-        "The hyperparameter sagemaker_program must name the script, for this image has no algorithm of its own.",
+        lambda job: not runs_script(job) and not has_algorithm(_algorithm(job)["TrainingImage"]),
+        "The hyperparameter sagemaker_program must name the script, or ContainerEntrypoint the program, for this image "
+        "has no algorithm of its own.",
     ),
     (
         lambda job: bool(_program(job)) and not _submit_directory(job).startswith(("s3://", INPUT_DATA)),
@@ -118,7 +118,7 @@ def _input_modes(job: Wire) -> Iterator[str]:
 
 def runs_script(job: Wire) -> bool:
     """Whether the job runs code of its own."""
-    return bool(_program(job))
+    return bool(_program(job)) or "ContainerEntrypoint" in _algorithm(job)
 
 
 def _program(job: Wire) -> Any:

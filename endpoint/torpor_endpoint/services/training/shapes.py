@@ -3,9 +3,9 @@
 from math import ceil
 from typing import Any
 
+from torpor_endpoint.services.jobs.scripts.script_runs import RUNTIME_MAX_S
 from torpor_endpoint.services.jobs.stages import Transition
 from torpor_endpoint.services.training.lifecycle import STAGES, TrainingJob, TrainingStage
-from torpor_endpoint.services.training.running.training_work import RUNTIME_MAX_S
 from torpor_endpoint.services.training.running.transport import results
 
 

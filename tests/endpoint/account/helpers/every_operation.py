@@ -11,6 +11,7 @@ from tests.endpoint.account.helpers.operation_parameters import (
     IAM,
     INVOKING,
     LOGS,
+    PROCESSING,
     S3,
     SAGEMAKER,
     SAGEMAKER_END,
@@ -24,7 +25,7 @@ from tests.endpoint.helpers.model_artifacts import booster, packed, put
 from torpor_endpoint.services.service_register import SERVICES
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **TRANSFORM, **SAGEMAKER_END},
+    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM, **SAGEMAKER_END},
     "sagemaker-runtime": INVOKING,
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
@@ -44,7 +45,7 @@ def walked(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
     """The answers of an endpoint, by service."""
     put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
     walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
-    walks["sagemaker"].through({**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **TRANSFORM})
+    walks["sagemaker"].through({**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
             walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})

@@ -139,6 +139,49 @@ TRAINING: dict[str, Row] = {
     "StopTrainingJob": {"TrainingJobName": "walk"},
     "DescribeTrainingJob": {"TrainingJobName": "walk"},
     "ListTrainingJobs": {"NameContains": "walk"},
+    "DeleteTrainingJob": lambda walk: ended_job(walk, "describe_training_job", "TrainingJob"),
+}
+
+PROCESSING: dict[str, Row] = {
+    "CreateProcessingJob": {
+        "ProcessingJobName": "walk",
+        "ProcessingInputs": [
+            {
+                "InputName": "rows",
+                "S3Input": {
+                    "S3Uri": "s3://walk-models/rows/",
+                    "LocalPath": "/opt/ml/processing/input/rows",
+                    "S3DataType": "S3Prefix",
+                    "S3InputMode": "File",
+                },
+            }
+        ],
+        "ProcessingOutputConfig": {
+            "Outputs": [
+                {
+                    "OutputName": "out",
+                    "S3Output": {
+                        "S3Uri": "s3://walk-models/processed",
+                        "LocalPath": "/opt/ml/processing/output",
+                        "S3UploadMode": "EndOfJob",
+                    },
+                }
+            ]
+        },
+        "ProcessingResources": {
+            "ClusterConfig": {"InstanceCount": 1, "InstanceType": "ml.m5.large", "VolumeSizeInGB": 1}
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+        "AppSpecification": {"ImageUri": "torpor", "ContainerEntrypoint": ["sleep"], "ContainerArguments": ["600"]},
+        "Environment": {"A": "b"},
+        "RoleArn": ROLE_ARN,
+        "Tags": [TAG],
+    },
+    # At once: a job that has ended cannot be stopped.
+    "StopProcessingJob": {"ProcessingJobName": "walk"},
+    "DescribeProcessingJob": {"ProcessingJobName": "walk"},
+    "ListProcessingJobs": {"NameContains": "walk"},
+    "DeleteProcessingJob": lambda walk: ended_job(walk, "describe_processing_job", "ProcessingJob"),
 }
 
 TRANSFORM: dict[str, Row] = {
@@ -333,6 +376,14 @@ def of_component(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
 
     until(in_service, look_s=0.05)
     return {"InferenceComponentName": "walk", **params}
+
+
+def ended_job(walk: Walk, describe: str, kind: str) -> dict[str, Any]:
+    """The parameters of a call on the job, once it is over."""
+    name = {f"{kind}Name": "walk"}
+    described = getattr(walk.client_of("sagemaker"), describe)
+    until(lambda: described(**name)[f"{kind}Status"] in ("Completed", "Stopped", "Failed"), look_s=0.05)
+    return name
 
 
 def of_experiment(walk: Walk, status: str, params: dict[str, Any]) -> dict[str, Any]:

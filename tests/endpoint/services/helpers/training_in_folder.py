@@ -22,9 +22,10 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.services.jobs.job_queue import JobQueue
 from torpor_endpoint.services.jobs.job_records import JobRecords
+from torpor_endpoint.services.jobs.scripts.script_runs import ScriptSite
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
-from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
+from torpor_endpoint.services.training.running.training_work import TrainingWork
 from torpor_endpoint.storage.schema import RECORDS
 
 SKLEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
@@ -75,11 +76,13 @@ class TrainingFolder:
         database, objects = SqliteFile(self.folder / "torpor.sqlite", RECORDS), ObjectStore(self.folder / "s3")
         jobs = JobRecords(database, "training_jobs", TrainingJob, time.time)
         storage, fork = EmbeddedStorage(objects), self.zygote.fork
-        site = TrainingSite(self.jobs_folder, self.logs, storage, fork, {}, (FORGOTTEN,), 2, time.time, grace_s)
+        site = ScriptSite(self.jobs_folder, self.logs, storage, fork, {}, (FORGOTTEN,), 2, time.time, grace_s)
         trainer = JobQueue(jobs, TrainingWork(site), at_once)
         await trainer.start()
         try:
-            yield TrainingApi(Training(jobs, trainer, self.tags.__setitem__, time.time), database)
+            yield TrainingApi(
+                Training(jobs, trainer, self.tags.__setitem__, self.tags.__delitem__, time.time), database
+            )
         finally:
             await trainer.close()
             objects.close()

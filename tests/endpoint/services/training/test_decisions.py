@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torpor_endpoint.services.jobs.s3_inputs import InputMissing, place
+from torpor_endpoint.services.jobs.scripts.script_output import Output
 from torpor_endpoint.services.jobs.stages import begun, moved
 from torpor_endpoint.services.training.lifecycle import MOVES, STAGES, TrainingJob, TrainingStage
 from torpor_endpoint.services.training.rules import has_algorithm
-from torpor_endpoint.services.training.running.script_output import Output
 from torpor_endpoint.services.training.running.toolkit import arguments, decoded, users
-from torpor_endpoint.services.training.running.transport import InputMissing, place
 
 
 @given(st.lists(st.sampled_from(TrainingStage)))

@@ -9,7 +9,7 @@ import pytest
 import xgboost
 
 from tests.endpoint.helpers.model_artifacts import put
-from tests.endpoint.services.helpers.training_in_folder import FORGOTTEN, XGBOOST, TrainingFolder, channel
+from tests.endpoint.services.helpers.training_in_folder import FORGOTTEN, SKLEARN, XGBOOST, TrainingFolder, channel
 
 FOREST = """
 import argparse, os
@@ -51,6 +51,29 @@ def test_a_script_trains_a_model_from_its_channel(training: TrainingFolder) -> N
         forest = joblib.load(io.BytesIO(training.members("jobs/job/output/model.tar.gz")["model.joblib"]))
         assert len(forest.estimators_) == 7
         assert "trees: 7" in training.log("job")
+
+    asyncio.run(story())
+
+
+def test_a_container_entrypoint_is_the_command_of_the_job(training: TrainingFolder) -> None:
+    """As SDK v3's ModelTrainer has it: a shell that runs a script of a channel."""
+
+    async def story() -> None:
+        source = b"cd /opt/ml/input/data/code && python write.py $1 > /opt/ml/model/said.txt"
+        put(training.bucket, {"code/run.sh": source, "code/write.py": b"import sys; print(*sys.argv[1:])"})
+        async with training.open() as api:
+            described = await api.trained(
+                AlgorithmSpecification={
+                    "TrainingImage": SKLEARN,
+                    "TrainingInputMode": "File",
+                    "ContainerEntrypoint": ["/bin/bash"],
+                    "ContainerArguments": ["/opt/ml/input/data/code/run.sh", "seven"],
+                },
+                HyperParameters={},
+                InputDataConfig=[channel("code", "s3://bucket/code/")],
+            )
+        assert described["TrainingJobStatus"] == "Completed", described
+        assert training.members("jobs/job/output/model.tar.gz")["said.txt"] == b"seven\n"
 
     asyncio.run(story())
 

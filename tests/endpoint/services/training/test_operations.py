@@ -21,7 +21,7 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 1}}, "must be 1"),
         ({"AlgorithmSpecification": {**IMAGE, "TrainingImage": "a/pytorch-training:2"}}, "runs no other container"),
         ({"AlgorithmSpecification": {**IMAGE, "TrainingInputMode": "Pipe"}}, "Pipe is not supported"),
-        ({"AlgorithmSpecification": {**IMAGE, "ContainerEntrypoint": ["sh"]}}, "ContainerEntrypoint"),
+        ({"AlgorithmSpecification": {**IMAGE, "ContainerArguments": ["sh"]}}, "ContainerEntrypoint"),
         ({"InputDataConfig": [channel("a", "s3://b/c", InputMode="Pipe")]}, "Pipe is not supported"),
         ({"InputDataConfig": [{"ChannelName": "a", "DataSource": {"FileSystemDataSource": FILES}}]}, "Channel a"),
         ({"InputDataConfig": [channel("..", "s3://b/c")]}, "must name a folder"),
@@ -76,6 +76,23 @@ def test_names_are_taken_once_and_unknown_ones_are_not_found(training: TrainingF
                 "ValidationException",
                 "Requested resource not found.",
             )
+
+    asyncio.run(story())
+
+
+def test_a_job_that_is_over_can_be_deleted_and_leaves_its_name(training: TrainingFolder) -> None:
+    async def story() -> None:
+        training.script("")
+        async with training.open() as api:
+            await api.trained(Tags=[{"Key": "team", "Value": "houses"}])
+            await api("DeleteTrainingJob", TrainingJobName="job")
+            assert training.tags == {}
+            assert (await api("ListTrainingJobs"))["TrainingJobSummaries"] == []
+            training.script("import time; time.sleep(600)")
+            await api("CreateTrainingJob", **job())
+            _, message = await api.refusal("DeleteTrainingJob", TrainingJobName="job")
+            assert "is in status InProgress" in message
+            await api("StopTrainingJob", TrainingJobName="job")
 
     asyncio.run(story())
 

@@ -2,29 +2,23 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from enum import StrEnum
-from pathlib import Path
+from functools import partial
 
-from torpor_account.iam.execution.refused import RoleRefused
-from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
+from torpor_account.s3.access.embedded import StorageError
 from torpor_container.running.requirements import FILE, unmet
+from torpor_endpoint.services.jobs.s3_inputs import InputMissing
+from torpor_endpoint.services.jobs.scripts.script_command import ScriptCommand
+from torpor_endpoint.services.jobs.scripts.script_process import How, ScriptEnd
+from torpor_endpoint.services.jobs.scripts.script_runs import ScriptRuns, ScriptSite
 from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
 from torpor_endpoint.services.training.failure_reasons import algorithm_error
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
-from torpor_endpoint.services.training.running.command import TrainingCommand, command
-from torpor_endpoint.services.training.running.process import Ending, Fork, How, ScriptEnd, run, script
-from torpor_endpoint.services.training.running.script_output import Output, log_path
+from torpor_endpoint.services.training.running.command import command
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
-from torpor_endpoint.services.training.running.transport import InputMissing, Transport, results
-
-UNASSUMED = "SageMaker was unable to assume the role '{role}'"
-"""AWS's FailureReason."""
-
-RUNTIME_MAX_S = 86_400
-"""MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
+from torpor_endpoint.services.training.running.transport import Transport, results
 
 END = {
     How.BY_ITSELF: TrainingStage.COMPLETED,
@@ -33,41 +27,11 @@ END = {
 }
 
 
-JobCredentials = Callable[[str, str], AbstractAsyncContextManager[Mapping[str, str]]]
-"""Lends a role's credentials to a job while its script runs: takes the ARNs of the role and of the job, and gives the
-variables that lead to them. Raises RoleRefused."""
-
-
-@asynccontextmanager
-async def without_credentials(role: str, job: str) -> AsyncIterator[Mapping[str, str]]:
-    """Lend nothing: roles are names only."""
-    yield {}
-
-
-@dataclass(frozen=True)
-class TrainingSite:
-    """What all jobs share. Each job has a folder of its name: below `folder` while it runs, and below `logs` for good.
-
-    Every script gets the variables of `wiring` and its role's `credentials`, and inherits no variable that begins with
-    one of `forgotten`. `as_role` makes of `storage` one that acts as the job's role.
-    """
-
-    folder: Path
-    logs: Path
-    storage: Storage
-    fork: Fork
-    wiring: Mapping[str, str]
-    forgotten: tuple[str, ...]
-    cpus: int
-    clock: Callable[[], float]
-    grace_s: float = 120.0
-    as_role: AsRole = as_endpoint
-    credentials: JobCredentials = without_credentials
-
-
 class TrainingWork:
-    def __init__(self, site: TrainingSite) -> None:
-        self.writing: set[Path] = set()  # the logs of the scripts that run
+    """`runs` are its scripts."""
+
+    def __init__(self, site: ScriptSite) -> None:
+        self.runs = ScriptRuns(site)
         self._site = site
 
     async def run(
@@ -99,33 +63,13 @@ class TrainingWork:
         await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
 
     async def _run(self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event) -> ScriptEnd:
-        role = job.request["RoleArn"]
-        try:
-            async with self._site.credentials(role, job.arn) as variables:
-                return await self._run_with(job, layout, stop, {**self._site.wiring, **variables})
-        except RoleRefused:
-            raise Failed(client_error(UNASSUMED.format(role=role))) from None
-
-    async def _run_with(
-        self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event, wiring: Mapping[str, str]
-    ) -> ScriptEnd:
-        planned = command(job, layout, self._site.cpus, wiring)
-        launch = layout.root / "launch.json"
-        await finished(launch.write_text, planned.json())
-        seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
-        ending = Ending(stop, seconds, self._site.grace_s)
-        path = log_path(self._site.logs, job.name, self._site.clock())
-        self.writing.add(path)
-        try:
-            with Output(path) as output:
-                output.write((await finished(_preamble, planned, layout)).encode())
-                ended = await run(self._site.fork, script(launch, self._site.forgotten), output, ending)
-        finally:
-            self.writing.discard(path)
-        if ended.how is How.BY_ITSELF and ended.code != 0:
+        async with self.runs.variables(job) as wiring:
+            planned = command(job, layout, self._site.cpus, wiring)
+            ended = await self.runs.run(job, planned, stop, partial(_preamble, planned, layout))
+        if ended.end.how is How.BY_ITSELF and ended.end.code != 0:
             failure = await finished(_failure, layout)
-            raise Failed(algorithm_error(planned, ended.code, output.last_line, failure))
-        return ended
+            raise Failed(algorithm_error(planned, ended.end.code, ended.last_line, failure))
+        return ended.end
 
     async def _deliver(self, job: TrainingJob, layout: ToolkitFolders, transport: Transport) -> None:
         try:
@@ -145,7 +89,7 @@ class TrainingWork:
             await self.clear(name)
 
 
-def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:
+def _preamble(planned: ScriptCommand, layout: ToolkitFolders) -> str:
     """The first lines of a job's log, like the toolkit's."""
     text = f"Invoking script with the following command:\n\n{planned}\n\n"
     requirements = layout.code / FILE

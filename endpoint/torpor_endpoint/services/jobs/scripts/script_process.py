@@ -12,7 +12,7 @@ from pathlib import Path
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.waiting.quiet_timeout import patiently
-from torpor_endpoint.services.training.running.script_output import Output
+from torpor_endpoint.services.jobs.scripts.script_output import Output
 
 PIECE_BYTES = 64 * 1024
 LAST_WORDS_S = 1.0
@@ -54,7 +54,7 @@ class Ending:
 def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
     """The command in the file `launch`, as a job of the zygote."""
     return Job(
-        "torpor_endpoint.services.training.running.child:start",
+        "torpor_endpoint.services.jobs.scripts.script_child:start",
         {"launch": str(launch)},
         forgotten=(*forgotten, *OF_INSTALLERS),
     )

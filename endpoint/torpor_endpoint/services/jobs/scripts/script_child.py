@@ -1,4 +1,4 @@
-"""Turns a forked child into a training script: sets its output and its folder, and executes the script."""
+"""Turns a forked child into the script of a job: sets its output and its folder, and executes the script."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from torpor_container.formats.script import toolkits
 from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 DISPENSABLE = 500
-"""The oom_score_adj, of at most 1,000: out of memory, the kernel kills a training script before an instance."""
+"""The oom_score_adj, of at most 1,000: out of memory, the kernel kills the script of a job before an instance."""
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
@@ -29,18 +29,22 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(DISPENSABLE))
     os.chdir(launch["folder"])
-    _show_paths(Path(launch["folder"]))
-    os.execve(launch["arguments"][0], launch["arguments"], {**os.environ, **launch["environment"], **_modules(launch)})
+    command = _with_paths(launch)
+    os.execve(command[0], command, {**os.environ, **launch["environment"], **_modules(launch)})
 
 
-def _show_paths(code: Path) -> None:
-    """Show the job's folder at /opt/ml if the script names that path and the machine allows it. If it does not, the
-    log says why."""
-    if any(b"/opt/ml" in path.read_bytes() for path in code.rglob("*.py") if path.is_file()):
+def _with_paths(launch: Mapping[str, Any]) -> list[str]:
+    """Show the job's folder at /opt/ml if it always is, or the script names that path, and the machine allows it. If
+    it does not, the log says why, and the arguments have the folder's own path. Returns the arguments."""
+    arguments, root = list(launch["arguments"]), Path(launch["opt_ml"])
+    scripts = (path.read_bytes() for path in Path(launch["folder"]).rglob("*.py") if path.is_file())
+    if launch["always"] or any(b"/opt/ml" in source for source in scripts):
         try:
-            bind_mounts({"/opt/ml": code.parent})
+            bind_mounts({"/opt/ml": root})
         except NoNamespace as error:
             os.write(2, f"/opt/ml, which the script names, is not there: {error}. Use the SM_* variables.\n".encode())
+            return [argument.replace("/opt/ml", str(root)) for argument in arguments]
+    return arguments
 
 
 def _modules(launch: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Processing jobs: one script with inputs and outputs, as a process of this machine."""

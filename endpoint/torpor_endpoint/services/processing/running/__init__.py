@@ -1,0 +1,1 @@
+"""Runs a processing job: its folders, its inputs, its command, its outputs."""
