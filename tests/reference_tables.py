@@ -34,11 +34,11 @@ from torpor_container.processes.inherited_variables import INHERITED
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.core.empty_lists import EMPTY_LISTS
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
-from torpor_endpoint.services.sagemaker.left_out.empty_lists import LISTS
 from torpor_endpoint.services.sagemaker.left_out.substitutes import substitute
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
@@ -159,7 +159,7 @@ def every_sagemaker_operation() -> str:
 def _here(operation: str, face: Face) -> tuple[str, str]:
     if operation not in face.operations:
         return "refused", substitute(operation)
-    if operation in LISTS and face.differences.get(operation, "").endswith(substitute(operation)):
+    if operation in EMPTY_LISTS and face.differences.get(operation, "").endswith(substitute(operation)):
         return "empty list", substitute(operation)
     return "carried out", ""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -114,8 +114,7 @@ class EndpointProcess:
             if parts.host is not parts.local_host:
                 closing.push_async_callback(parts.host.close)
             stop = partial(parts.controller.close, detach=self._options.keep_instances)
-            jobs: list[Callable[[], Awaitable[None]]] = [queue.close for queue in parts.jobs.queues()]
-            for close in (*jobs, stop, parts.components.close, parts.dispatcher.close):
+            for close in (parts.jobs.close, stop, parts.components.close, parts.dispatcher.close):
                 closing.push_async_callback(close_within, close, STOP_S)
             closing.callback(parts.heartbeat.call)
             if parts.account.was_open:
@@ -130,8 +129,7 @@ class EndpointProcess:
             await parts.components.start()
             await parts.versions.catch_up()
             parts.serving.set()
-            for queue in parts.jobs.queues():
-                await queue.start()
+            await parts.jobs.start()
             await parts.dispatcher.start()
             tasks = [
                 asyncio.create_task(repeated(name, chore, parts.clock.pause_of(name)))

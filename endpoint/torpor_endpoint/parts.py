@@ -58,8 +58,7 @@ from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.job_parts import JobParts, JobSite
-from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+from torpor_endpoint.services.late_jobs import LateJobs
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.state_events import EndpointStateEvents
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
@@ -72,6 +71,7 @@ from torpor_endpoint.version_parts import VersionParts, VersionSite
 
 if TYPE_CHECKING:
     from torpor_endpoint.role_parts import RoleParts
+    from torpor_endpoint.services.job_parts import JobParts
     from torpor_endpoint.telemetry.telemetry_parts import Telemetry
 
 
@@ -135,7 +135,7 @@ class Parts:
         self.controller = _controller(self, factory, self._endpoint_deleted)
         self.components = _components(self, factory)
         # the services
-        self.jobs = JobParts(self._job_site(launching))
+        self.jobs = LateJobs(self.account.database, partial(self._job_parts, launching))
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.account.database, self.store, epoch, refused)
         self.experiments = Experiments(self.account.database)
@@ -254,8 +254,11 @@ class Parts:
             named=self.versions.joined,
         )
 
-    def _job_site(self, launching: InstanceFactory) -> JobSite:
-        return JobSite(
+    def _job_parts(self, launching: InstanceFactory) -> "JobParts":
+        from torpor_endpoint.services.job_parts import JobParts, JobSite
+        from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+
+        site = JobSite(
             database=self.account.database,
             clock=self.clock.epoch,
             folders=self.folders,
@@ -272,6 +275,7 @@ class Parts:
             strict=self.options.strict,
             traces=None if self.telemetry is None else partial(self.telemetry.payloads, self.clock.epoch),
         )
+        return JobParts(site)
 
     def _router(self) -> ComposedRouter:
         """What answers invocations at the endpoint's own port."""

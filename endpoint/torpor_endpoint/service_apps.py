@@ -57,12 +57,7 @@ class ServiceApps:
             store=parts.store,
             control=parts.control(),
             experimenting=parts.experimenting,
-            jobs=parts.jobs.training_records,
-            trainer=parts.jobs.training,
-            processing_jobs=parts.jobs.processing_records,
-            processing=parts.jobs.processing,
-            transform_jobs=parts.jobs.transform_records,
-            transforming=parts.jobs.transform,
+            jobs=parts.jobs,
             autoscaling=parts.autoscaling,
             runtime=self.runtime,
         )
@@ -104,7 +99,7 @@ class ServiceApps:
             self._clock_page(),
             parts.faults,
             parts.router.observers.settle,
-            parts.jobs.transform_work.progress,
+            lambda: parts.jobs.made().transform_work.progress(),
             self._router_pages(),
             self._denial_pages(),
             VersionPages(parts.versions.keeper, parts.versions.moves),
@@ -116,7 +111,7 @@ class ServiceApps:
         from torpor_endpoint.services.sagemaker.lineage.model_makers import ModelMakers
 
         parts = self._parts
-        makers = ModelMakers(parts.store.packages, parts.jobs.training_records)
+        makers = ModelMakers(parts.store.packages, parts.jobs.made().training_records)
         return OriginPages(parts.account.storage, makers.of, self._latest_cold_starts)
 
     async def _latest_cold_starts(self, endpoint: str, model: str) -> "tuple[ColdStart, ...]":

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 from torpor_account.aws.wire.asgi import App
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.jobs.job_queue import JobQueue
-from torpor_endpoint.services.jobs.job_records import JobRecords
-from torpor_endpoint.services.processing.lifecycle import ProcessingJob
+from torpor_endpoint.services.late_jobs import LateJobs
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
-from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.storage.store import Store
 
 
@@ -26,12 +22,7 @@ class SageMakerParts:
     store: Store
     control: Control
     experimenting: Experimenting
-    jobs: JobRecords[TrainingJob]
-    trainer: JobQueue[TrainingJob]
-    processing_jobs: JobRecords[ProcessingJob]
-    processing: JobQueue[ProcessingJob]
-    transform_jobs: JobRecords[TransformJob]
-    transforming: JobQueue[TransformJob]
+    jobs: LateJobs
     autoscaling: Autoscaling
     runtime: App
 

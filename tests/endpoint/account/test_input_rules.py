@@ -125,6 +125,9 @@ OWN_RULES = re.compile(
     r"|must have a ModelName|must not have the same|of Type \w+ needs|belongs to a TrafficRoutingConfiguration"
     # Shares of one hundred, sizes of batches and archives, which AWS's documentation bounds and its model does not.
     r"|must be from 5 to 50|must not be more than|must not be smaller than|one archive"
+    # Lists that are always empty, and what jobs of this machine can have.
+    r"|NextToken is not one|need ContainerEntrypoint|runs no other container|must be a folder below"
+    r"|InstanceCount must be 1"
     # The state of this endpoint.
     r"|give one of them|names a part of a model package|Cannot determine which one"
     r"|must be InService|already exists|No scalable target|the only one here|Invalid Marker|nextToken is invalid"
@@ -140,6 +143,7 @@ NAMES = {
     "CreateEndpointConfig": "EndpointConfigName",
     "CreateEndpoint": "EndpointName",
     "CreateTrainingJob": "TrainingJobName",
+    "CreateProcessingJob": "ProcessingJobName",
     "CreateTransformJob": "TransformJobName",
     "CreateInferenceExperiment": "Name",
     "CreateAction": "ActionName",

@@ -27,6 +27,7 @@ HEAVY = frozenset(
         "torpor_container.app",
         "torpor_account.aws.service",
         "torpor_endpoint.services.sagemaker.service",
+        "torpor_endpoint.services.job_parts",
         "torpor_endpoint.pages.app",
         "torpor_account.s3.app",
         "torpor_account.access.login.login_face",

@@ -75,23 +75,26 @@ def compose(parts: SageMakerParts) -> Service[Control]:
     model_data = parts.control.model_data
     check_role = any_role if model_data is None else model_data.check_assumed
     tags = parts.store.tags
-    jobs = training.Training(parts.jobs, parts.trainer, tags.put, tags.forget, parts.clock, scripts, check_role)
+    jobs = parts.jobs.made()
+    trained = training.Training(
+        jobs.training_records, jobs.training, tags.put, tags.forget, parts.clock, scripts, check_role
+    )
     processed = processing.Processing(
-        parts.processing_jobs, parts.processing, tags.put, tags.forget, parts.clock, scripts, check_role
+        jobs.processing_records, jobs.processing, tags.put, tags.forget, parts.clock, scripts, check_role
     )
     transforming = transform.Transforming(
-        parts.transform_jobs,
-        parts.transforming,
+        jobs.transform_records,
+        jobs.transform,
         parts.store,
         tags.put,
         parts.clock,
         parts.options.strict,
         check_role,
     )
-    tracked = Lineage(parts.store, parts.jobs.all, parts.clock)
+    tracked = Lineage(parts.store, jobs.training_records.all, parts.clock)
     more = {
         **bound(lineage.OPERATIONS, tracked),
-        **bound(training.OPERATIONS, jobs),
+        **bound(training.OPERATIONS, trained),
         **bound(processing.OPERATIONS, processed),
         **bound(transform.OPERATIONS, transforming),
         **bound(experiments.OPERATIONS, parts.experimenting),
