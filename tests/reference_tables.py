@@ -34,12 +34,12 @@ from torpor_container.processes.inherited_variables import INHERITED
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
-from torpor_endpoint.core.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.substitutes import substitute
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
-from torpor_endpoint.services.sagemaker.left_out.substitutes import substitute
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))

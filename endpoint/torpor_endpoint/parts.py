@@ -255,27 +255,9 @@ class Parts:
         )
 
     def _job_parts(self, launching: InstanceFactory) -> "JobParts":
-        from torpor_endpoint.services.job_parts import JobParts, JobSite
-        from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+        from torpor_endpoint.composed_jobs import composed_jobs
 
-        site = JobSite(
-            database=self.account.database,
-            clock=self.clock.epoch,
-            folders=self.folders,
-            storage=self.account.storage,
-            as_role=self.as_role,
-            credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
-            surroundings=self.surroundings,
-            fork=self.warm_parent.fork_untold,
-            factory=launching,
-            vacate=self.host.vacate,
-            lived=self.ledger.lived,
-            registry=self.account.registry,
-            noted=self.account.log_marks.noted,
-            strict=self.options.strict,
-            traces=None if self.telemetry is None else partial(self.telemetry.payloads, self.clock.epoch),
-        )
-        return JobParts(site)
+        return composed_jobs(self, launching)
 
     def _router(self) -> ComposedRouter:
         """What answers invocations at the endpoint's own port."""

@@ -19,7 +19,7 @@ from torpor_account.core.access.rights.right_rows import (
     target_name,
     unnamed,
 )
-from torpor_endpoint.core.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.empty_lists import EMPTY_LISTS
 
 TARGET_CONTAINER = "sagemaker:targetcontainerhostname"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.endpoint.account.helpers.operation_walk import Row, Walk
 from tests.helpers.waiting import until
-from torpor_endpoint.core.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.empty_lists import EMPTY_LISTS
 from torpor_endpoint.core.lineage.lineage_records import artifact_name
 
 ACCOUNT = "123456789012"

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Final
 
 from torpor_account.aws.calls import Call
-from torpor_endpoint.core.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.substitutes import substitute
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.left_out.substitutes import substitute
 
 KEPT: Final = tuple(sorted(set(EMPTY_LISTS.values())))
 

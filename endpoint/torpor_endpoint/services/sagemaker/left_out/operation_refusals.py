@@ -2,7 +2,7 @@
 
 from torpor_account.aws.calls import Unanswered, unimplemented
 from torpor_account.aws.wire.asgi import AwsRequest, Response
-from torpor_endpoint.services.sagemaker.left_out.substitutes import substitute
+from torpor_endpoint.core.left_out.substitutes import substitute
 
 
 def refusal(service: str, operation: str) -> str:

@@ -11,8 +11,8 @@ from botocore.serialize import create_serializer
 from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryControlPlane
 from torpor_account.aws.in_process import client
 from torpor_account.aws.service_models import service_model
-from torpor_endpoint.core.empty_lists import EMPTY_LISTS
-from torpor_endpoint.services.sagemaker.left_out.substitutes import SUBSTITUTES, substitute
+from torpor_endpoint.core.left_out.empty_lists import EMPTY_LISTS
+from torpor_endpoint.core.left_out.substitutes import SUBSTITUTES, substitute
 from torpor_endpoint.services.sagemaker.service import service
 from torpor_endpoint.services.service_register import SERVICES
 

@@ -1,0 +1,33 @@
+"""Composes the parts of jobs for an endpoint. It is imported when the first job needs it."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.services.job_parts import JobParts, JobSite
+from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+
+if TYPE_CHECKING:
+    from torpor_endpoint.parts import Parts
+
+
+def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
+    """The parts of jobs. `launching` launches the instances of transform jobs."""
+    site = JobSite(
+        database=parts.account.database,
+        clock=parts.clock.epoch,
+        folders=parts.folders,
+        storage=parts.account.storage,
+        as_role=parts.as_role,
+        credentials=without_credentials if parts.role_parts is None else parts.role_parts.lent,
+        surroundings=parts.surroundings,
+        fork=parts.warm_parent.fork_untold,
+        factory=launching,
+        vacate=parts.host.vacate,
+        lived=parts.ledger.lived,
+        registry=parts.account.registry,
+        noted=parts.account.log_marks.noted,
+        strict=parts.options.strict,
+        traces=None if parts.telemetry is None else partial(parts.telemetry.payloads, parts.clock.epoch),
+    )
+    return JobParts(site)
