@@ -56,6 +56,9 @@ class AccountOptions(Protocol):
     def database(self) -> str | None: ...
 
     @property
+    def standby(self) -> bool: ...
+
+    @property
     def s3_endpoint(self) -> str | None: ...
 
     @property
@@ -122,7 +125,7 @@ class Account:
 
     def opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
-        return opened(part, self.folders.root, self.options.database)
+        return opened(part, self.folders.root, self.options.database, self.options.standby)
 
     def deployment_secret(self) -> bytes:
         """The secret that all processes on these records share. Raises DatabaseFault, OSError, ValueError."""

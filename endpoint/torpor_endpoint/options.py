@@ -63,6 +63,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--kubernetes-file", "kubernetes_file", Path, None, "A TOML file with the image of the instances in a cluster, and how else their pods are made.", metavar="FILE"),
     Option("--advertise", "advertise", str, None, "The URL by which instances on other machines reach this endpoint. Without it, they use the endpoint's own address.", metavar="URL"),
     Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`).", metavar="URL"),
+    Option("--standby", "standby", None, False, "Wait for as long as another endpoint uses the `--database`, and take over within 10 seconds once it has ended or is frozen."),
     Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
     Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes that answer invocations at the same port (`docs/how-to/routers.md`)."),
     Option("--router-ports", "router_ports", None, False, "Have each of the `--routers` listen at a port of its own, after the endpoint's, and not at the endpoint's. With `--no-runtime` they do so anyway."),
@@ -119,6 +120,7 @@ class Options:
     advertise: str | None = None
     keep_instances: bool = False
     database: str | None = None
+    standby: bool = False
     routers: int = 0
     router_ports: bool = False
     no_runtime: bool = False

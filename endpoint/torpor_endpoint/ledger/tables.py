@@ -138,7 +138,7 @@ _STEPS = (
     "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
     CHOICES,
 )
-LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
+LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, further=True, expendable=True)
 
 
 @dataclass(frozen=True)

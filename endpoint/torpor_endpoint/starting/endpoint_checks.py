@@ -175,6 +175,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "a clock that travels is for tests of one machine: leave out one of them",
     ),
     (
+        "--standby",
+        lambda options: not options.standby or options.database is not None,
+        "it stands by for an endpoint whose records are in a database: name it with --database",
+    ),
+    (
         "--instances-on",
         lambda options: options.instances_on in (LOCAL, KUBERNETES) or address_of(options.instances_on) is not None,
         f"choose one of {LOCAL}, {KUBERNETES}, ray, and ray://HOST:PORT, the address of a Ray Client server",

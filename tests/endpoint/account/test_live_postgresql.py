@@ -1,6 +1,8 @@
 """A whole endpoint on PostgreSQL: its control may start again with another data folder, as on another machine."""
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -37,6 +39,29 @@ def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, datab
         assert second.client("iam").get_user(UserName="ann")["User"]["Arn"] == user
         assert second.settled("shop")["EndpointStatus"] == "InService"
         assert second.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
+
+
+def test_a_standby_takes_over_from_an_endpoint_that_is_frozen_which_then_ends(
+    tmp_path: Path, database_url: str
+) -> None:
+    first = LiveEndpoint(tmp_path / "first", f"--database={database_url}").start()
+    try:
+        deployed(first)
+        before = first.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
+        with LiveEndpoint(tmp_path / "second", f"--database={database_url}", "--standby") as standby:
+            put(standby.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
+            until(lambda: "standing by" in standby.output())
+            frozen = (first.pid, *first.worker_pids())
+            for pid in frozen:
+                os.kill(pid, signal.SIGSTOP)
+            assert standby.settled("shop")["EndpointStatus"] == "InService"
+            assert standby.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
+            until(lambda: "another endpoint uses the database now; this one ends" in first.output())
+            assert standby.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
+    finally:
+        first.kill()
 
 
 def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: PostgresqlServer, database_url: str) -> None:

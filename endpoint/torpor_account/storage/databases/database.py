@@ -58,6 +58,8 @@ class DatabasePart(NamedTuple):
     """Only ever add to the end: their number is the tables' version."""
     synced: bool = True
     """Whether the effect of a returned statement survives a loss of power, and not only `kill -9`."""
+    further: bool = False
+    """Whether whoever opens it holds the deployment's first part already."""
     expendable: bool = False
     """Whether a new file begins in place of a damaged one, which is put aside."""
 

@@ -10,13 +10,14 @@ TAKEN_OVER = 75
 """The exit code of a process whose database another endpoint uses now. The next one waits for the lock."""
 
 
-def opened(part: DatabasePart, folder: Path, url: str | None) -> Database:
-    """A part's database, with its tables. `url` is that of PostgreSQL. Raises DatabaseFault, SchemaTooNew."""
+def opened(part: DatabasePart, folder: Path, url: str | None, standby: bool = False) -> Database:
+    """A part's database, with its tables. `url` is that of PostgreSQL, where a standby waits until no other endpoint
+    uses it. Raises DatabaseFault, SchemaTooNew."""
     if url is None:
         return SqliteFile(folder / f"{part.name}.sqlite", part)
     from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
 
-    return PostgresqlSchema(url, part, _end)
+    return PostgresqlSchema(url, part, _end, standby=standby)
 
 
 def _end() -> None:

@@ -1,15 +1,16 @@
 """A database in a schema of a PostgreSQL server, which one endpoint at a time may use.
 
 The connection that writes holds the lock. So an endpoint that has lost its lock cannot write: when the server has let
-another endpoint in, this one ends.
+another endpoint in, this one ends. An endpoint that holds the lock and beats no longer loses it: whoever waits has the
+server end its connections, and with them what they had begun.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 from threading import RLock
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -18,6 +19,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_postgresql
+from torpor_account.core.outages.holder_silence import HolderSilence
 from torpor_account.storage.databases.database import (
     Database,
     DatabaseAway,
@@ -28,6 +30,7 @@ from torpor_account.storage.databases.database import (
     outage_log,
     steps_from,
 )
+from torpor_account.storage.databases.postgresql_heartbeat import Heartbeat, last_beat
 from torpor_account.storage.databases.statement_spelling import placed, spelled
 from torpor_container.waiting.quiet_time import QuietClock
 
@@ -35,6 +38,11 @@ LOCK_PATIENCE_S = 30.0
 """How long a new endpoint waits for an old one. The server needs half of it to notice that the old one's machine is
 gone."""
 LOOK_S = 0.25
+LEASE_LOOKS = 20
+"""An endpoint whose beat stands still for so many looks, about 5 s and five beats, loses its lock to one that waits."""
+LEFT_LOOKS = 4
+"""The same for the further parts. Whoever holds the first one is the deployment's endpoint: connections of others are
+those of an earlier one."""
 PAUSE_S = 1.0
 """After a connection that failed, the next is tried after so long: callers in between fail at once."""
 IDLE_S = 1.0
@@ -59,7 +67,8 @@ PREPARING = """
     CREATE TABLE IF NOT EXISTS torpor_state (
         only_one BIGINT PRIMARY KEY CHECK (only_one = 1), version BIGINT NOT NULL, holder TEXT NOT NULL
     );
-    INSERT INTO torpor_state VALUES (1, 0, '') ON CONFLICT DO NOTHING;
+    ALTER TABLE torpor_state ADD COLUMN IF NOT EXISTS beats BIGINT NOT NULL DEFAULT 0;
+    INSERT INTO torpor_state VALUES (1, 0, '', 0) ON CONFLICT DO NOTHING;
     CREATE OR REPLACE FUNCTION json_extract(document TEXT, path TEXT) RETURNS DOUBLE PRECISION IMMUTABLE LANGUAGE sql AS
         $$ SELECT (jsonb_path_query_first(document::jsonb, path::jsonpath) #>> '{}')::DOUBLE PRECISION $$;
 """
@@ -67,19 +76,28 @@ LOCKED = (
     "the database is locked by another connection: the old session ends by itself within about 15 s; if not, end it "
     "with pg_terminate_backend"
 )
+STANDS_BY = "standing by: another endpoint uses the schema %s of the database"
 IN_USE = "the schema %s of the database is in use: waiting up to %g s for its endpoint to end"
 TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('torpor'), hashtext(current_schema()))"
+END_SESSION = "SELECT pg_terminate_backend(%s)"
 
 log = logging.getLogger(__name__)
 
 
 class PostgresqlSchema(Database):
-    """One connection. `taken_over` is called, in any thread, once another endpoint uses the schema."""
+    """One connection that writes, and one that beats if the part is the deployment's first. `taken_over` is called, in
+    any thread, once another endpoint uses the schema."""
 
     def __init__(
-        self, url: str, part: DatabasePart, taken_over: Callable[[], None], lock_patience_s: float = LOCK_PATIENCE_S
+        self,
+        url: str,
+        part: DatabasePart,
+        taken_over: Callable[[], None],
+        lock_patience_s: float = LOCK_PATIENCE_S,
+        standby: bool = False,
     ) -> None:
-        """Connect, and make or migrate the tables. Raises DatabaseFault, DatabaseInUse, SchemaTooNew."""
+        """Connect, and make or migrate the tables. A standby waits for as long as another endpoint beats. Raises
+        DatabaseFault, DatabaseInUse, SchemaTooNew."""
         self._url = url
         self._part = part
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
@@ -91,16 +109,23 @@ class PostgresqlSchema(Database):
         self._changes = 0
         self._used_s = self._failed_s = -PAUSE_S
         self._in_transaction = self._closed = False
+        self._heartbeat: Heartbeat | None = None
         with self._faults(), ExitStack() as unfinished:
             self._connection = self._connected()
-            unfinished.callback(self._connection.close)
-            self._begin(lock_patience_s)
+            unfinished.callback(lambda: self._connection.close())
+            self._wait(lock_patience_s, standby and not part.further)
+            unfinished.callback(self._silenced)
+            self._begin()
             unfinished.pop_all()
         self._begun = True
 
     def close(self) -> None:
+        """Give it up: one that stands by takes it over at once."""
+        self._silenced()
         with self._lock, suppress(psycopg.Error):
             self._closed = True
+            if not self._connection.closed:
+                self._connection.execute("UPDATE torpor_state SET holder = '' WHERE holder = %s", (self._holder,))
             self._connection.close()
 
     @property
@@ -146,6 +171,14 @@ class PostgresqlSchema(Database):
             finally:
                 self._in_transaction = False
 
+    def _lost(self) -> None:
+        log.critical("%s: another endpoint uses the database now; this one ends", self._schema)
+        self._taken_over()
+
+    def _silenced(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.close()
+
     # -- inside ----------------------------------------------------------------------------------------------------
     def _roll_back(self) -> None:
         with suppress(psycopg.Error):
@@ -178,7 +211,7 @@ class PostgresqlSchema(Database):
         """The connection; another, if the server ended it. In a transaction, that is the transaction's end."""
         if self._in_transaction:
             return self._connection
-        now_s = time.monotonic()
+        now_s = monotonic()
         if not self._connection.closed and now_s - self._used_s > IDLE_S:
             with suppress(psycopg.Error):
                 self._connection.execute("SELECT 1")
@@ -199,7 +232,7 @@ class PostgresqlSchema(Database):
                 self._take_back(connection)
                 unfinished.pop_all()
         except (psycopg.Error, DatabaseFault):
-            self._failed_s = time.monotonic()
+            self._failed_s = monotonic()
             raise
         self._connection = connection
         self._outage.ended()
@@ -210,8 +243,7 @@ class PostgresqlSchema(Database):
         locked = _locks(connection)
         (holder,) = connection.execute("SELECT holder FROM torpor_state").fetchone() or ("",)
         if holder != self._holder:
-            log.critical("%s: another endpoint uses the database now; this one ends", self._schema)
-            self._taken_over()
+            self._lost()
         elif locked:
             return
         self._outage.began(LOCKED)
@@ -237,25 +269,50 @@ class PostgresqlSchema(Database):
         connection.adapters.register_loader("numeric", _PlainNumber)
         return connection
 
-    def _begin(self, patience_s: float) -> None:
-        """Wait for the lock, note who has it, and bring the tables to this version."""
+    def _wait(self, patience_s: float, standby: bool) -> None:
+        """Wait for the lock. A standby waits on while the server is away. Raises DatabaseInUse."""
         clock, warned = QuietClock(), False
-        while not _locks(self._connection):
+        silence = HolderSilence(LEFT_LOOKS if self._part.further else LEASE_LOOKS)
+        while True:
+            try:
+                if self._connection.closed:
+                    self._connection = self._connected()
+                if self._takes(silence, standby):
+                    return
+            except psycopg.Error:
+                if not standby:
+                    raise
             if not warned:
-                log.warning(IN_USE, self._schema, patience_s)
+                log.warning(*((STANDS_BY, self._schema) if standby else (IN_USE, self._schema, patience_s)))
                 warned = True
-            if clock() > patience_s:
+            if clock() > patience_s and not standby:
                 raise DatabaseInUse(
                     f"another endpoint uses the schema {self._schema} of the database: stop it, or name another one"
                 )
-            time.sleep(LOOK_S)
+            sleep(LOOK_S)
+
+    def _takes(self, silence: HolderSilence, standby: bool) -> bool:
+        """Look once: whether this endpoint has the lock now. It ends the connection of one that is silent. A standby
+        leaves a lock that is free to an endpoint that lost its connection and beats again."""
+        silence.look(last_beat(self._connection))
+        if (not standby or silence.given_up or silence.is_silent) and _locks(self._connection):
+            return True
+        if silence.silent_session is not None:
+            log.warning("the endpoint that uses the schema %s is frozen or gone: this one takes over", self._schema)
+            self._connection.execute(END_SESSION, (silence.silent_session,))
+        return False
+
+    def _begin(self) -> None:
+        """Note who has the lock, and bring the tables to this version. What waits sees it beat meanwhile."""
         self._connection.execute(PREPARING)
+        self._connection.execute("UPDATE torpor_state SET holder = %s, beats = beats + 1", (self._holder,))
+        if not self._part.further:
+            self._heartbeat = Heartbeat(self._connected, self._holder, self._lost)
         (version,) = self._connection.execute("SELECT version FROM torpor_state").fetchone() or (0,)
         where = f"the schema {self._schema} of the database"
         for number, step in steps_from(version, where, self._part.migrations):
             statements = spelled(step.sqlite) if step.postgresql is None else step.postgresql
             self._connection.execute(f"BEGIN; {statements} UPDATE torpor_state SET version = {number}; COMMIT;")
-        self._connection.execute("UPDATE torpor_state SET holder = %s", (self._holder,))
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ _TABLES = """
     CREATE INDEX by_end ON requests (ended_s);
     CREATE INDEX unsent ON requests (number) WHERE notice IS NOT NULL;
 """
-ASYNC_REQUESTS = DatabasePart("async", (Migration(_TABLES),))
+ASYNC_REQUESTS = DatabasePart("async", (Migration(_TABLES),), further=True)
 
 WAITING = "number, endpoint, variant, received_s, expires_s, attempts"
 COLUMNS = "number, state, attempts, ended_s, reason, request"

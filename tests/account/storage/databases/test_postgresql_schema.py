@@ -9,6 +9,7 @@ from tests.helpers.waiting import soon, until
 from torpor_account.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
 psycopg = pytest.importorskip("psycopg")
+LEASE_LOOKS = 20
 
 
 def connected(database_url: str, taken_over: list[str] | None = None, patience_s: float = 0.0) -> Database:
@@ -142,3 +143,111 @@ def test_a_server_that_cannot_be_reached_is_told_in_one_line() -> None:
 
     assert "refused" in (fault(f"postgresql://torpor@127.0.0.1:{free_port()}/torpor") or "")
     assert "No such file" in (fault("postgresql://torpor@/torpor?host=/nowhere") or "")
+
+
+HEARTBEAT = "torpor_account.storage.databases.postgresql_heartbeat.BEAT_S"
+SCHEMA = "torpor_account.storage.databases.postgresql_schema"
+
+
+def stands_by(database_url: str) -> Database:
+    from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
+
+    return PostgresqlSchema(database_url, PART, lambda: None, standby=True)
+
+
+def beats(database_url: str) -> int:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        (number,) = connection.execute("SELECT beats FROM torpor_words.torpor_state").fetchone() or (0,)
+        return int(number)
+
+
+def test_a_standby_waits_while_the_other_beats_and_takes_over_once_it_is_given_up(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, looks = connected(database_url), 0
+
+    def pause(seconds: float) -> None:
+        """Each look of the standby sees another beat, until the first endpoint ends."""
+        nonlocal looks
+        looks += 1
+        if looks < 3 * LEASE_LOOKS:
+            with psycopg.connect(database_url, autocommit=True) as connection:
+                connection.execute("UPDATE torpor_words.torpor_state SET beats = beats + 1")
+        elif looks == 3 * LEASE_LOOKS:
+            assert first.changed(INSERT, "its own still", 1, None, None)
+            first.close()
+
+    monkeypatch.setattr(f"{SCHEMA}.sleep", pause)
+    second = stands_by(database_url)
+    assert looks == 3 * LEASE_LOOKS
+    assert second.rows("SELECT word FROM words") == [("its own still",)]
+    second.close()
+
+
+@pytest.mark.parametrize("standby", [True, False])
+def test_an_endpoint_that_is_frozen_loses_its_lock_and_what_it_had_begun(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, standby: bool
+) -> None:
+    monkeypatch.setattr(HEARTBEAT, 3600.0)
+    monkeypatch.setattr(f"{SCHEMA}.LOOK_S", 0.01)
+    told: list[str] = []
+    first = connected(database_url, told)
+    second: list[Database] = []
+
+    def frozen_in_between() -> None:
+        with first.transaction():
+            first.changed(INSERT, "half done", 1, None, None)
+            second.append(stands_by(database_url) if standby else connected(database_url, patience_s=60.0))
+            first.changed(INSERT, "too late", 2, None, None)
+
+    with pytest.raises(DatabaseFault):
+        frozen_in_between()
+    with pytest.raises(DatabaseFault):
+        soon(lambda: first.changed(INSERT, "later still", 3, None, None))
+    assert told == ["x"]
+    assert second[0].rows("SELECT word FROM words") == []
+    second[0].close()
+
+
+def test_an_endpoint_that_goes_on_after_another_took_over_is_told_by_its_next_beat(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HEARTBEAT, 0.01)
+    told: list[str] = []
+    first = connected(database_url, told)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE torpor_words.torpor_state SET holder = 'another'")
+    assert until(lambda: told) == ["x"]
+    first.close()
+
+
+def test_a_standby_goes_on_waiting_while_the_server_is_away(
+    postgresql: PostgresqlServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lose their connections. The endpoint that serves beats again, and the standby leaves the lock to it."""
+    first, looks = connected(database_url), 0
+
+    def pause(seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            postgresql.stop()
+        elif looks == 6:
+            postgresql.start()
+            before = beats(database_url)
+            until(lambda: beats(database_url) > before)
+            assert soon(lambda: wrote(first))
+            first.close()
+
+    monkeypatch.setattr(f"{SCHEMA}.sleep", pause)
+    second = stands_by(database_url)
+    assert looks >= 6
+    assert second.rows("SELECT word FROM words") == [("kept",)]
+    second.close()
+
+
+def wrote(database: Database) -> bool:
+    try:
+        return database.changed(INSERT, "kept", 1, None, None)
+    except DatabaseFault:
+        return False

@@ -1,0 +1,76 @@
+"""Beats in a schema for as long as this process runs, so that others see when it no longer does.
+
+It has a connection of its own: the one that writes may be busy for minutes. It ends the process that finds another
+holder in its place, such as one that was frozen and goes on.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any
+
+import psycopg
+
+from torpor_account.core.outages.holder_silence import Beat
+
+BEAT_S = 1.0
+LOOK = """
+    SELECT holder, beats, (
+        SELECT pid FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND objsubid = 2
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND classid = hashtext('torpor')::oid AND objid = hashtext(current_schema())::oid
+    ) FROM torpor_state
+"""
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Heartbeat:
+    """A thread. `connected` makes a connection to the schema, and `lost` is called once another holds it."""
+
+    def __init__(self, connected: Callable[[], Connection], holder: str, lost: Callable[[], None]) -> None:
+        self._connected = connected
+        self._holder = holder
+        self._lost = lost
+        self._ending = Event()
+        self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        connection: Connection | None = None
+        while not self._ending.wait(BEAT_S):
+            try:
+                if connection is None or connection.closed:
+                    connection = self._connected()
+                if not beaten(connection, self._holder):
+                    self._lost()
+                    break
+            except psycopg.Error:
+                _closed(connection)  # whoever needs the database says that it is away
+                connection = None
+        _closed(connection)
+
+
+def beaten(connection: Connection, holder: str) -> bool:
+    """Count one more beat of the holder: whether it still holds the schema."""
+    beat = "UPDATE torpor_state SET beats = beats + 1 WHERE holder = %s"
+    return connection.execute(beat, (holder,)).rowcount == 1
+
+
+def last_beat(connection: Connection) -> Beat | None:
+    """The latest beat of whoever holds the schema; None if nobody ever has."""
+    with suppress(psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
+        row = connection.execute(LOOK).fetchone()
+        return None if row is None else Beat(*row)
+    return None
+
+
+def _closed(connection: Connection | None) -> None:
+    if connection is not None:
+        with suppress(psycopg.Error):
+            connection.close()
