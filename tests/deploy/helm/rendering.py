@@ -51,6 +51,7 @@ BAD_VALUES: dict[str, dict[str, Any]] = {
         "endpoint": {"auth": False},
         "routers": {"autoscaling": {"enabled": True, "minReplicas": 9}},
     },
+    "endpoint.standby needs records that two pods share": {**IMAGES, "endpoint": {"standby": True}},
     "does not match pattern '^(sha256:": {"image": {"repository": "r", "digest": "latest"}},
     "minimum: got -1, want 0": {**IMAGES, "routers": {"replicas": -1}},
     "database.url must have no password": {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.helm.helpers.rendered_objects import NAMES, ROUTED, kinds, of_kind, pod, pods
+from tests.deploy.helm.helpers.rendered_objects import NAMES, ROUTED, kinds, of_kind, pod, pods, workload
 from tests.deploy.helm.rendering import CHART, DIGEST, digest
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.host import Slot
@@ -75,6 +75,16 @@ def test_a_node_is_asked_for_the_disk_that_a_pod_writes_to(name: str) -> None:
     assert [one for one in containers if "ephemeral-storage" not in one["resources"]["requests"]] == []
 
 
+def test_records_in_a_database_bind_the_endpoint_to_no_machine() -> None:
+    made = workload("standby.yaml")
+    assert (made["kind"], made["spec"]["replicas"], made["spec"]["strategy"]) == ("Deployment", 2, {"type": "Recreate"})
+    spec = made["spec"]["template"]["spec"]
+    assert {one["tolerationSeconds"] for one in spec["tolerations"]} == {20}
+    (container,) = spec["containers"]
+    assert "--standby" in container["args"]
+    assert [name for name in container if name.endswith("Probe")] == ["readinessProbe"]
+
+
 def test_budgets_of_variants_are_the_endpoints_to_keep() -> None:
     assert tomllib.loads(of_kind("smallest.yaml", "ConfigMap")["data"]["kubernetes.toml"])["disruption_budgets"] is True
     assert "PodDisruptionBudget" not in kinds("smallest.yaml")
@@ -86,7 +96,7 @@ def test_budgets_of_variants_are_the_endpoints_to_keep() -> None:
 def test_selectors_find_the_endpoints_pod(name: str) -> None:
     found = pod(name)["metadata"]["labels"].items()
     assert of_kind(name, "Service")["spec"]["selector"].items() <= found
-    assert of_kind(name, "StatefulSet")["spec"]["selector"]["matchLabels"].items() <= found
+    assert workload(name)["spec"]["selector"]["matchLabels"].items() <= found
 
 
 def test_the_endpoint_alone_reaches_an_instance() -> None:

@@ -28,6 +28,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if or .Values.routers.autoscaling.enabled (gt (int .Values.routers.replicas) 0) }}true{{ end }}
 {{- end }}
 
+{{- /* Not empty where the endpoint's pod is bound to no volume. */ -}}
+{{- define "torpor.free" -}}
+{{- if and .Values.database.url .Values.s3.endpoint (not .Values.persistence.enabled) }}true{{ end }}
+{{- end }}
+
 {{- define "torpor.routers" -}}
 {{ include "torpor.fullname" . }}-routers
 {{- end }}

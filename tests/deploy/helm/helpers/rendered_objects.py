@@ -29,8 +29,13 @@ def kinds(name: str) -> set[str]:
 
 def pod(name: str) -> Json:
     """The endpoint's."""
-    found: Json = of_kind(name, "StatefulSet")["spec"]["template"]
+    found: Json = workload(name)["spec"]["template"]
     return found
+
+
+def workload(name: str) -> Json:
+    """What keeps the endpoint's pod."""
+    return of_kind(name, "StatefulSet" if "StatefulSet" in kinds(name) else "Deployment")
 
 
 def router(name: str) -> Json:
