@@ -1,1 +1,1 @@
-"""Commands that work on a trace: they simulate it, plan for it, or send it."""
+"""Commands that work on a trace or a sample: they simulate it, plan for it, send it, or measure models with it."""
