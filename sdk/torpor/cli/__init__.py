@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "simulate": "studies.simulate:simulate",
     "plan": "studies.plan:plan",
     "confirm": "studies.confirm:confirm",
-    "profile": "studies.profile:profile",
+    "profile": "studies.profile_group:profile",
     "conformance": "conformance:conformance",
     "async": "async_requests:app",
     "transform": "transform:app",

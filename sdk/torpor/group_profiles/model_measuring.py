@@ -25,7 +25,7 @@ LOAD = tuple(step.value for step in COLD_STEPS if step.value not in WAKE)
 WAKES_READ = 1000
 
 
-class Calls(Protocol):
+class CalledInTiers(Protocol):
     """Calls of one model, which stands on one tier before each."""
 
     def call(self, body: bytes) -> Answer:
@@ -51,7 +51,9 @@ class MeasuringPlan:
     measure: AccuracyMeasure | None
 
 
-def measured(model: str, calls: Calls, sample: SampleRows, plan: MeasuringPlan, wake_ms: float | None) -> MeasuredModel:
+def measured(
+    model: str, calls: CalledInTiers, sample: SampleRows, plan: MeasuringPlan, wake_ms: float | None
+) -> MeasuredModel:
     """`wake_ms` is what a call waits for an instance where none runs; None if that is not known, unless the first call
     here waits for one. Raises TorporError, botocore's ClientError."""
     one_row = sample.body(1)
@@ -65,18 +67,18 @@ def measured(model: str, calls: Calls, sample: SampleRows, plan: MeasuringPlan, 
     return MeasuredModel(model, right, latencies, loads, calls.size_bytes())
 
 
-def _reload_ms(put_away: Callable[[], None], calls: Calls, body: bytes) -> float:
+def _reload_ms(put_away: Callable[[], None], calls: CalledInTiers, body: bytes) -> float:
     put_away()
     return _spent(calls.call(body).steps_ms, LOAD)
 
 
-def _latency_ms(calls: Calls, sample: SampleRows, rows: int, times: int) -> float:
+def _latency_ms(calls: CalledInTiers, sample: SampleRows, rows: int, times: int) -> float:
     body = sample.body(rows)
     calls.call(body)  # the first prediction of a size may prepare what later ones use
     return median(_warm_ms(calls.call(body).steps_ms) for _ in range(times))
 
 
-def _accuracy(calls: Calls, sample: SampleRows, together: int, measure: AccuracyMeasure) -> float:
+def _accuracy(calls: CalledInTiers, sample: SampleRows, together: int, measure: AccuracyMeasure) -> float:
     assert sample.labels is not None, "a measure is for labels"
     answers: list[list[str]] = []
     for since in range(0, len(sample.rows), together):
@@ -97,7 +99,7 @@ def _warm_ms(steps_ms: Mapping[str, float]) -> float:
 
 
 class EndpointCalls:
-    """`Calls` of a model of a live endpoint."""
+    """`CalledInTiers` of a model of a live endpoint."""
 
     def __init__(self, connection: EndpointConnection, endpoint: str, model: str) -> None:
         self._connection = connection
