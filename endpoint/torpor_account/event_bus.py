@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from torpor_account.aws.calls import Otherwise, Unanswered
 from torpor_account.aws.wire.asgi import AwsRequest
+from torpor_container.frozen_class import frozen
 
 JSON_1_1 = "application/x-amz-json-1.1"
 
@@ -15,7 +16,7 @@ class NotPut(Exception):
     """EventBridge refused the event. The text has its answer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class BusEvent:
     """One event of a service. `at_s` is its time in epoch seconds."""
 
@@ -27,7 +28,7 @@ class BusEvent:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class EventBus:
     """`events` answers EventBridge's PutEvents. `in_use` says whether there may be a rule: without one nobody hears of
     an event, and moto is not imported for it."""

@@ -5,11 +5,12 @@ is added with a folder of its own and an entry here. A service's folder is impor
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from torpor_account.aws.wire.asgi import App
 from torpor_account.aws.wire.scope import Address
+from torpor_container.frozen_class import frozen
 
 if TYPE_CHECKING:
     from torpor_account.account import Account
@@ -22,7 +23,7 @@ LEFT_TO_MOTO = "moto's, if it is installed"
 HARMLESS_TO_MOTO = f"{LEFT_TO_MOTO}; with `--auth` those alone that grant and refuse nothing, and the rest is refused"
 
 
-@dataclass(frozen=True)
+@frozen
 class ServiceTables(Generic[Maker]):
     """What the folder of a service declares. `operations` are the names of the operations that it answers."""
 
@@ -36,7 +37,7 @@ class ServiceTables(Generic[Maker]):
     """The lists that its answers include even when they are empty."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AwsService(Generic[Maker]):
     """One service that is answered here. `tables` imports its folder, which takes a while: call it in a thread."""
 

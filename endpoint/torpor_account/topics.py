@@ -1,10 +1,10 @@
 """Publishes messages to SNS topics, which moto keeps."""
 
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from torpor_account.aws.calls import Otherwise, Unanswered
 from torpor_account.aws.wire.asgi import AwsRequest
+from torpor_container.frozen_class import frozen
 
 SNS_VERSION = "2010-03-31"
 SUBJECT_MAX = 100
@@ -14,7 +14,7 @@ class NotPublished(Exception):
     """SNS refused the message. The text has its answer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Topics:
     """`sns` answers SNS's Publish."""
 

@@ -1,12 +1,13 @@
 """Defines the options of an endpoint in one table, for the command line and the documentation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from torpor_account.core.origins.cross_origin import address_of, is_loopback
+from torpor_container.frozen_class import frozen
 from torpor_container.http.sharing.shared_port import SharedPort
 
 LOCAL, KUBERNETES = "local", "kubernetes"
@@ -14,7 +15,7 @@ REFUSABLE = ("pickles", "scripts")
 PORT_MAX = 65_535
 
 
-@dataclass(frozen=True)
+@frozen
 class Option:
     """One row of the table. `read` converts the text of the command line, and is None for a switch."""
 
@@ -84,7 +85,7 @@ OPTIONS: tuple[Option, ...] = (
 PORT: int = OPTIONS[0].default
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """The values of the options, by the `field` of each row."""
 

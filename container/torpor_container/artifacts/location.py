@@ -1,10 +1,10 @@
 """Finds where a target model is: its key under the prefix, and its name on disk. It reads nothing."""
 
 import hashlib
-from dataclasses import dataclass
 
 from torpor_container.artifacts.errors import TargetForbidden
 from torpor_container.core import target_names
+from torpor_container.frozen_class import frozen
 
 
 def name_of(target: str) -> str:
@@ -15,7 +15,7 @@ def name_of(target: str) -> str:
         raise TargetForbidden(str(error)) from None
 
 
-@dataclass(frozen=True)
+@frozen
 class Location:
     """What a URL names: a bucket and a key, unchanged. For `file`, the bucket is a folder and the key is empty."""
 
@@ -48,7 +48,7 @@ class Location:
         return cls("file", path.rstrip("/") or "/", "")
 
 
-@dataclass(frozen=True)
+@frozen
 class Prefix:
     """Where an endpoint's models are. Every key begins with `folder`, which is empty or ends with a slash."""
 

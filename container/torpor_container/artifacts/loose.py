@@ -8,13 +8,13 @@ it uses "the last part as the filename". What AWS forbids in such a path is refu
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.threads import on_thread
 
 PARALLEL_COPIES = 8
@@ -31,7 +31,7 @@ SEGMENT_RULES: tuple[tuple[str, Callable[[str], bool]], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class LooseFiles:
     """The files of the models of one bucket. A key that ends with a slash is a prefix, any other is one object."""
 

@@ -10,10 +10,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+from torpor_container.frozen_class import frozen
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOLDER = READ | os.O_DIRECTORY
@@ -50,7 +51,7 @@ class SealedFile(NamedTuple):
     mark: Mark
 
 
-@dataclass(frozen=True)
+@frozen
 class Seal:
     """The files of an unpacked folder, by their paths in it."""
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from torpor_container.artifacts.errors import DiskFull, DiskTooSmall, disk_full_for
 from torpor_container.artifacts.location import artifact_id
 from torpor_container.artifacts.seals import BrokenSeal, Seal, SealedFile
+from torpor_container.frozen_class import frozen
 from torpor_container.typed_json import read, written
 
 PACKED = "artifact"
@@ -55,7 +56,7 @@ class UnpackedArtifact:
         return Path(f"{self.root}/{self.model_id}/{MODEL}")
 
 
-@dataclass(frozen=True)
+@frozen
 class FolderRecord:
     """What the record beside an unpacked folder says. `boot` is the machine's boot in which it was written."""
 

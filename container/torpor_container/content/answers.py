@@ -25,7 +25,7 @@ written in Python's own notation.
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,7 @@ from torpor_container.content.accept import choose
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 from torpor_container.content.plain import Outputs, Unwritable, listed, opened, plain, refused
 from torpor_container.errors import NotAcceptable, PredictionFailed
+from torpor_container.frozen_class import frozen
 
 Encoder = Callable[[Any], bytes]
 
@@ -71,7 +72,7 @@ def _depth_bound(value: Any) -> Any:
         raise Unwritable("a prediction that contains itself cannot be written as JSON") from None
 
 
-@dataclass(frozen=True)
+@frozen
 class Answers:
     """How one kind of container answers: an encoder by media type, the default first."""
 

@@ -5,13 +5,14 @@ A kind checks and casts without a change of value, except that floats are rounde
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import inf, isfinite, isinf, nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torpor_container.frozen_class import frozen
 
 Array = NDArray[Any]
 
@@ -20,7 +21,7 @@ EXACT = 2.0**53
 NUMERIC = "biuf"
 
 
-@dataclass(frozen=True)
+@frozen
 class CellKind:
     """One kind of cells. `gather` and `cast` raise ValueError, TypeError or OverflowError, as numpy does."""
 

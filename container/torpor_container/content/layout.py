@@ -1,7 +1,6 @@
 """Describes the rows that a model takes, and checks rows against it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from torpor_container.content.column_names import places
 from torpor_container.content.kinds import CellKind, OutOfRange, inexact, kind_of
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 
 Rows = NDArray[Any]
 
@@ -20,7 +20,7 @@ def _nameless() -> None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen
 class RowLayout:
     """The cells' type, and the number of columns if the model has a fixed one."""
 

@@ -1,8 +1,9 @@
 """Decides how long a connection waits for its client: the stages of a request, and when each is overdue. No clock."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
+
+from torpor_container.frozen_class import frozen
 
 
 class Kind(Enum):
@@ -39,7 +40,7 @@ class Stage(NamedTuple):
         return cls(Kind.BODY, request, received)
 
 
-@dataclass(frozen=True)
+@frozen
 class ClientTimeouts:
     """`head_s`: seconds for a whole head, and for the first byte of a connection; `body_s`: for a body's next byte.
 

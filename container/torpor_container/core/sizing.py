@@ -6,7 +6,8 @@ memory. So a model is not measured for ever, and not every model of a format tha
 """
 
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+
+from torpor_container.frozen_class import frozen
 
 LEARNING = 0.3
 """How much one measurement moves the prediction: recent loads count, and one odd load does not upset it."""
@@ -19,7 +20,7 @@ MEASURED_EVERY = 16
 """One in this many of those is measured all the same. If it is not as predicted, all are measured again."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Prior:
     """What is assumed of a format before anything is measured."""
 

@@ -3,8 +3,9 @@
 A *trial* loads a version in a process of its own, under limits, before the instance does. Its *verdict* is kept.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from torpor_container.frozen_class import frozen
 
 MIB = 1024 * 1024
 SHARE_OF_BUDGET = 4
@@ -40,7 +41,7 @@ class End(Enum):
     TOO_LONG = auto()
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """The result of a trial: `reason` says why the version is quarantined; it is empty for a good one.
 

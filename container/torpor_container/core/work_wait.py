@@ -5,8 +5,9 @@ time that it used, and how long it wanted no processor at all. The clock ends th
 limit, and what was decided by then holds no longer than the machine is busy: `starved` says so.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from torpor_container.frozen_class import frozen
 
 WALL_MULTIPLE = 12
 """Work that gets a twelfth of a processor still comes to its end."""
@@ -24,7 +25,7 @@ class GaveUp(Enum):
     CLOCK = auto()
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkLook:
     """What one look at the work shows.
 

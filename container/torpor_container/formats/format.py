@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import translate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
+from torpor_container.frozen_class import frozen
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.import_steps import Step
 from torpor_container.settings import DEFAULTS
@@ -51,7 +52,7 @@ class ServableModel(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Conventions:
     """Which behaviour of SageMaker's containers an instance follows, for all its models."""
 
@@ -103,7 +104,7 @@ class NotMapped(Exception):
     """A model has no mapped form, and is served by its framework as it is. The message says why."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MappedForm:
     """Another form of a format's models, in one file that all instances of the machine map. It is made once for each
     version, after its first load, and used only once it was proved."""
@@ -129,7 +130,7 @@ class MappedForm:
     """The memory that a model takes beside the file; None if it is to be measured."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Format:
     """One row of the table of formats."""
 

@@ -7,13 +7,13 @@ no model is ignored, wherever it lies and whatever its name.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from torpor_container.formats import contents
 from torpor_container.formats.contents import Content
 from torpor_container.formats.format import Format
+from torpor_container.frozen_class import frozen
 from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
@@ -26,7 +26,7 @@ WITH_PREDICT = frozenset({"sklearn", "lightgbm", "catboost"})
 NO_MODELS = frozenset({"", "builtins", "__builtin__", "numpy", "pandas", "scipy", "collections", "joblib", "datetime"})
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelFile:
     """A model and its file; its files, if several boosters answer as one."""
 

@@ -4,7 +4,6 @@ An instance of any other endpoint has no such routes.
 """
 
 import json
-from dataclasses import dataclass
 from functools import partial
 
 from starlette.requests import Request
@@ -13,13 +12,14 @@ from starlette.routing import Route
 
 from torpor_container import wire
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.modes.kept_mode import KeptMode, Serving
 from torpor_container.typed_json import read
 
 
-@dataclass(frozen=True)
+@frozen
 class ControlMeans:
     """`calendar` is a clock that may be moved, and `loader` one whose loads may fail; None where there is none."""
 

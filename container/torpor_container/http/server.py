@@ -2,10 +2,11 @@
 
 import logging
 import resource
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from torpor_container.core.client_timeouts import ClientTimeouts
+from torpor_container.frozen_class import frozen
 from torpor_container.http.sharing.shared_port import SharedPort
 
 NOT_STARTED = 3
@@ -30,7 +31,7 @@ LOGGER = "torpor_container.http.worker"
 LINE, LINE_TIME = "%(asctime)s [%(process)d] [%(levelname)s] %(message)s", "[%Y-%m-%d %H:%M:%S %z]"
 
 
-@dataclass(frozen=True)
+@frozen
 class TlsFiles:
     """The files of a certificate with its chain, and of its private key, in PEM. Both may be in one file."""
 
@@ -38,7 +39,7 @@ class TlsFiles:
     key: Path
 
 
-@dataclass(frozen=True)
+@frozen
 class ServerOptions:
     """How to serve.
 

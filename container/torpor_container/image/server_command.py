@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Any
 
 from torpor_container import wire
+from torpor_container.frozen_class import frozen
 
 SAGEMAKER, OPEN_INFERENCE = "sagemaker", "open-inference"
 PROTOCOLS = (SAGEMAKER, OPEN_INFERENCE)
 """How a container of many models loads and unloads them: by SageMaker's contract, or as its own model repository."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ServerCommand:
     """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
     `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own. `protocol`

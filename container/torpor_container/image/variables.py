@@ -10,10 +10,11 @@ Dockerfiles), and the SageMaker SDK's `Model`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 
 class Effect(StrEnum):
@@ -25,7 +26,7 @@ class Effect(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True)
+@frozen
 class ImageVariable:
     """One row. `like` has values without effect: the images' own defaults. `instead` is what to use with Torpor."""
 

@@ -1,14 +1,14 @@
 """What this machine can hold a script to, and in words, what it cannot."""
 
-from dataclasses import dataclass
 from functools import cache
 
+from torpor_container.frozen_class import frozen
 from torpor_container.isolation import landlock, seccomp
 from torpor_container.isolation.tracing import tracer
 from torpor_container.processes import namespaces
 
 
-@dataclass(frozen=True)
+@frozen
 class Abilities:
     """The kernel's version of Landlock, 0 for none, whether a filter of calls may ask a process's tracer, and whether a
     process may have a view of the file system of its own."""

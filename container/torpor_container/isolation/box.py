@@ -6,9 +6,9 @@ import resource
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from torpor_container.frozen_class import frozen
 from torpor_container.isolation import landlock, places, seccomp, views
 from torpor_container.isolation.abilities import Abilities, found
 from torpor_container.isolation.kernel import give_up_privileges, machine
@@ -28,7 +28,7 @@ TRACED, NOT_TRACED = b".", b"!"
 MESSAGE_BYTES = 65536
 
 
-@dataclass(frozen=True)
+@frozen
 class ScriptBox:
     """What one script may reach and take. Paths are absolute; sizes in bytes.
 

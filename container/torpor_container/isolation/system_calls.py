@@ -7,12 +7,13 @@ architecture does not have the call.
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class SystemCall:
     """One row. `only`: the call is allowed with these values of the argument `argument`. `without`: it is allowed
     without these bits in it. `matching`: it is refused where the bits of a mask have a value (mask, value), but for

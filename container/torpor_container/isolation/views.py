@@ -9,8 +9,8 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from torpor_container.frozen_class import frozen
 from torpor_container.isolation.places import SHARED_MEMORY as SHARED
 from torpor_container.processes.namespaces import MS_NODEV, MS_NOSUID, View, opened, own_view
 
@@ -38,7 +38,7 @@ COPIED_MAX_BYTES = 64 * 1024 * 1024
 """Larger files would hold up the start of a script, and take the disk twice."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """What a view shows, as real paths: the model's folder, over it what is in the folder `compiled` if that is there,
     and over both the changes in `scratch`; what the script `reads` and
@@ -59,7 +59,7 @@ class Wanted:
     processes: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ScriptView:
     """What a script sees: its model's folder, its temporary one, and all that it may write. `shared`: a descriptor of
     its own shared memory; None where that is the machine's. `processes`: its /proc has no processes but the script's.

@@ -6,7 +6,6 @@ The proof, and a conversion that needs the model's framework, run in a process l
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from torpor_container.artifacts.errors import DiskFull
 from torpor_container.core.trials import most_bytes
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.format import Format, MappedForm, NotMapped
+from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile, MappedFolder
 from torpor_container.processes.threads import on_thread, run_to_completion
 from torpor_container.trials.trial_process import Afterwork, Trials
@@ -26,7 +26,7 @@ REFUSED = "refused"
 """Ends the name of the file that says why a version has no mapped form."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MappableFile:
     """The file of one version of a model that may have a mapped form."""
 

@@ -8,11 +8,11 @@ import resource
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import local
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from torpor_container import wire
+from torpor_container.frozen_class import frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +107,7 @@ def process_s() -> float:
     return time.process_time() + below.ru_utime + below.ru_stime
 
 
-@dataclass(frozen=True)
+@frozen
 class EffortClocks:
     """Clocks in seconds: wall time, work, and wait for a processor. The latter two are the calling thread's."""
 

@@ -9,7 +9,7 @@ more memory. If the trial got little processor time, it is tried again once the 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -36,6 +36,7 @@ from torpor_container.errors import (
     QuarantinedForMemory,
     StarvedTrial,
 )
+from torpor_container.frozen_class import frozen
 from torpor_container.models.loader import Loaded
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
@@ -59,7 +60,7 @@ Load = Callable[..., Awaitable[Loaded]]
 """Loads a model from its own file, or from the path that it is called with."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Version:
     """One version of an artifact: its model, and the verdict as it was read, under its key.
 

@@ -8,10 +8,11 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.inherited_variables import inherited
 from torpor_container.processes.process_tree import kill_tree, parent, resume
@@ -28,7 +29,7 @@ ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.processes.zygote")
 """`-P`: files in the working directory are not modules."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """What a child runs: `module:function(arguments, descriptors) -> exit code`.
 

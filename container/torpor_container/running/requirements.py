@@ -14,13 +14,13 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.threads import on_thread, run_to_completion
 from torpor_container.running import requirement_files
 from torpor_container.running.requirement_files import LineKind, RequirementLine
@@ -46,7 +46,7 @@ OUTPUT_MAX: Final = 600
 """How many characters of an installer's last output an error has."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Unmet:
     """A line of the file that the installed packages do not meet."""
 

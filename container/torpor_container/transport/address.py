@@ -1,9 +1,11 @@
 """Where a server is, and what a connection to it must know."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class GuardedAddress:
     """A server on another machine, which takes connections only from those who know its secret (`greeting`)."""
 

@@ -11,10 +11,11 @@ between may join and split them, and they have no place for a failure after the 
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from struct import Struct
 
+from torpor_container.frozen_class import frozen
 from torpor_container.invocation import PART_MAX_BYTES
 from torpor_container.typed_json import read, written
 
@@ -35,7 +36,7 @@ class BadRecord(Exception):
     """The body is no sequence of records."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamFault:
     """Why a model made no more parts. `timed_out`: the next part took longer than it may."""
 

@@ -9,11 +9,12 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torpor_container.frozen_class import frozen
 
 VERSION = 3
 """The version of this layout. The extension has the same."""
@@ -51,7 +52,7 @@ class NotFlat(Exception):
     """Flat trees cannot serve this model, and its library does. The message is the reason, as a part of a sentence."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FlatTrees:
     """One model. An output of a row is its base margin plus the leaves of the trees of its group, in their order."""
 

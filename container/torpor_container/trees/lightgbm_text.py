@@ -9,11 +9,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torpor_container.frozen_class import frozen
 
 FIRST_LINES = tuple(b"tree\nversion=v%d\n" % version for version in (2, 3, 4))
 """How a text of a version that can be read begins."""
@@ -37,7 +39,7 @@ class UnreadableText(ValueError):
     """The text is not a model of LightGBM, or has what cannot be predicted here. The message says where and what."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TextTree:
     """One tree. A child is the number of a split, or the complement (`~`) of the number of a leaf, as LightGBM has it.
 
@@ -55,7 +57,7 @@ class TextTree:
     """By split of categories: those that go left, ascending."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TextModel:
     """A whole model. Tree number t adds to output t % outputs."""
 

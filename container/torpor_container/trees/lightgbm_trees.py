@@ -5,11 +5,11 @@ Python's `math` calls too; numpy has its own, whose last bit may differ.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import exp, inf, log1p
 
 import numpy as np
 
+from torpor_container.frozen_class import frozen
 from torpor_container.trees.arranging import LinkedTree, arranged
 from torpor_container.trees.flat_trees import (
     WIDE_COLUMNS_MAX,
@@ -119,7 +119,7 @@ def _search(bounds: Array, depth: int, left: int, right: int, at: int) -> Linked
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@frozen
 class Objective:
     """What becomes of the sums of one row or of many."""
 

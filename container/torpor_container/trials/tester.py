@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from torpor_container.core.trials import MIB, End
 from torpor_container.core.work_wait import GaveUp, WorkWait
 from torpor_container.errors import LoadFailed
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
@@ -30,7 +31,7 @@ Told = Mapping[str, Any]
 """What the process tells: one JSON object a line."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Bounds:
     """What one piece of work may take: bytes of memory in addition, and seconds as `WorkWait` counts them."""
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from torpor_container.core.trials import QUICK_MAX, SLOW_MAX, End, limit_s, shar
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.child_process import RAISED
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
@@ -31,7 +32,7 @@ TRIALS_MAX = 1000
 """How many trials one process serves, since each may leave something behind."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TrialCandidate:
     """What to try: a model's file and its format, the bytes of its folder, and what must be imported first."""
 
@@ -43,7 +44,7 @@ class TrialCandidate:
     """The descriptor of a `TrialWriting`, if what the trial writes of the model is wanted."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Afterwork:
     """Work on a version that has passed its trial, away from every request: `run` is `module:function(arguments,
     descriptors)`, which returns a JSON object.

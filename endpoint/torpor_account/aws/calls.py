@@ -1,11 +1,11 @@
 """The call of an AWS operation as an operation's function gets it, and the exceptions with which it declines."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torpor_account.aws.wire.asgi import AwsRequest, Response
+from torpor_container.frozen_class import frozen
 
 if TYPE_CHECKING:
     from torpor_account.core.access.needs import CallerAccess
@@ -26,7 +26,7 @@ class Unanswered(Exception):
     """The operation is not available. The caller gets the text as the reason."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Call:
     """One validated call. `params` has the members by their names on the wire, and timestamps as epoch seconds."""
 

@@ -1,9 +1,11 @@
 """Defines the error that every AWS operation raises, the rows of a service's table, and the protocol layer's errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import Any
+
+from torpor_container.frozen_class import frozen
 
 DATABASE_AWAY = "The endpoint cannot use its database (a server that is away, a full disk): its log says why."
 
@@ -25,7 +27,7 @@ class AwsError(Exception):
         return self.status < 500
 
 
-@dataclass(frozen=True)
+@frozen
 class ErrorKind:
     """One row of a service's table of errors: calling the row makes the error.
 

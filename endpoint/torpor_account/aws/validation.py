@@ -5,11 +5,12 @@ It checks required members, lengths, ranges, enums and patterns. `wire.parameter
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from torpor_account.aws.java_patterns import Untranslatable, translated
 from torpor_account.aws.service_models import Shape
+from torpor_container.frozen_class import frozen
 
 SHOWN = 10
 """The most violations that a message spells out. The message counts all of them."""
@@ -21,7 +22,7 @@ ENUM = "Member must satisfy enum value set: ["
 CONTAINERS = ("structure", "list", "map")
 
 
-@dataclass(frozen=True)
+@frozen
 class Violation:
     """One failed constraint. `path` is written as AWS writes it: camelCase, list items as `.1.member`."""
 

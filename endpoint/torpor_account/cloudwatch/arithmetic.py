@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Union
 
+from torpor_container.frozen_class import frozen
+
 LINES_MAX = 500
 """The most time series of one expression: as many as GetMetricData takes queries."""
 
@@ -22,7 +24,7 @@ class ExpressionError(Exception):
     """The text is no expression, or one that Torpor does not support."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeSeries:
     """Finite values by time. `grid` has all times that could have a value."""
 
@@ -48,7 +50,7 @@ class Allowance:
             )
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """A time series, and the ascending times at which it has values."""
 
@@ -60,7 +62,7 @@ Filler = Callable[[Known, int], float | None]
 """Takes a time series and a time without a value; returns a value for it, or None."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Arithmetic:
     """The operations. Each spends allowance for its result before it computes it."""
 

@@ -5,8 +5,9 @@ The rules are those of "Configuring how CloudWatch alarms treat missing data" in
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from torpor_container.frozen_class import frozen
 
 EXTRA_PERIODS = 2
 """AWS evaluates more periods than EvaluationPeriods, and does not say how many; its examples have two more."""
@@ -38,7 +39,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class AlarmRule:
     """ALARM when `to_alarm` of `periods` datapoints breach: the M and the N of "M out of N"."""
 
@@ -74,7 +75,7 @@ def judged(rule: AlarmRule, datapoints: Datapoints, state: State) -> State:
     return ABSENT[rule.missing](_Thin(rule, len(counted), breaching, state))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Thin:
     """Fewer datapoints than periods. `breaching` has the ages of the breaching ones in periods, oldest first."""
 

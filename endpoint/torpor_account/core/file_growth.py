@@ -1,13 +1,14 @@
 """Records when each byte of a growing file was first seen, in a bounded number of marks. Pure."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+
+from torpor_container.frozen_class import frozen
 
 MARKS_MAX = 2000
 """Half an hour of a file that grows every second. Older marks are thinned out."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Marks:
     """The file had `offsets[n]` bytes at `times_ms[n]`; both ascend. Each truncation begins a new `generation`."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -12,6 +11,7 @@ from torpor_account.iam.identity_records import AccessKey, Group, ManagedPolicy,
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
 from torpor_account.storage.tag_store import Tags
+from torpor_container.frozen_class import frozen
 
 H = TypeVar("H", Role, User, Group)
 Holder = Role | User | Group
@@ -101,7 +101,7 @@ class Iam:
         self.tags.forget(role.arn(account))
 
 
-@dataclass(frozen=True)
+@frozen
 class HolderKind(Generic[H]):
     """Roles, users or groups: all have policies, and the operations on these differ only in names."""
 

@@ -1,9 +1,11 @@
 """The records of roles, users, groups, access keys, managed policies, temporary credentials and the grants of roles."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Role:
     """One role. Policy documents are texts, as they were sent. The ARN depends on the account, so it is not stored."""
 
@@ -24,7 +26,7 @@ class Role:
         return f"arn:aws:iam::{account}:role{self.path}{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class User:
     """One user. Policy documents are texts, as they were sent."""
 
@@ -41,7 +43,7 @@ class User:
         return f"arn:aws:iam::{account}:user{self.path}{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """Users who share policies. The users' own records say who is in it."""
 
@@ -56,7 +58,7 @@ class Group:
         return f"arn:aws:iam::{account}:group{self.path}{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessKey:
     """A key of a user; `name` is its id. The secret is stored as it is: a signature cannot be verified without it."""
 
@@ -67,7 +69,7 @@ class AccessKey:
     active: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class ManagedPolicy:
     """A policy that roles, users and groups share. `versions` are documents by version, `made_s` when each was made."""
 
@@ -91,7 +93,7 @@ class ManagedPolicy:
         return f"arn:aws:iam::{account}:policy{self.path}{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class TemporaryKey:
     """Temporary credentials; `name` is their access key's id. They are a role's, or a user's own (GetSessionToken).
 
@@ -113,7 +115,7 @@ class TemporaryKey:
     tags: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class RoleGrant:
     """What an instance's token stands for; `name` is the token's SHA-256. `source` is the ARN of what the role is used
     for. `keys` are the last two credentials that were made for it, the newest last."""

@@ -5,10 +5,10 @@ which have no distribution.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torpor_account.metrics import sketch
 from torpor_account.metrics.tally import Tally
+from torpor_container.frozen_class import frozen
 
 Statistic = Callable[[Tally], float | None]
 
@@ -28,7 +28,7 @@ def percentile(tally: Tally, share: float) -> float | None:
     return tally.maximum
 
 
-@dataclass(frozen=True)
+@frozen
 class Cut:
     """The samples that are left, and the counts of those that were cut off below and above."""
 

@@ -4,8 +4,10 @@ Names, units and dimensions are SageMaker's own, except in the namespace `TORPOR
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from torpor_container.frozen_class import frozen
 
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
@@ -44,7 +46,7 @@ class Shown(StrEnum):
     GAUGE_MEAN = "gauge, averaged over instances"
 
 
-@dataclass(frozen=True)
+@frozen
 class Metric:
     """One metric. AWS documents its `statistics`; a caller may request any. `prometheus` is a name in base units."""
 

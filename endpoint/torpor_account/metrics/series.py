@@ -6,9 +6,9 @@ see a count and a sum that are one sample apart, and nothing worse.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from torpor_account.metrics.tally import PackedTally, Tally, merged
+from torpor_container.frozen_class import frozen
 
 MINUTE_S = 60
 FIVE_MINUTES_S = 300
@@ -16,7 +16,7 @@ MINUTES_KEPT_S = 86_400
 KEPT_S = 15 * 86_400
 
 
-@dataclass(frozen=True)
+@frozen
 class SeriesKey:
     """The key of a series. `dimensions` are sorted by name. As in CloudWatch, another unit is another series."""
 

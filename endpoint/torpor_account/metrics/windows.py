@@ -1,17 +1,17 @@
 """Groups buckets into the periods that a caller requests. It knows no statistic."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from torpor_account.metrics.series import MINUTE_S, Series
 from torpor_account.metrics.tally import PackedTally, Tally, merged
+from torpor_container.frozen_class import frozen
 
 HIGH_RESOLUTION_S = (1, 5, 10, 20, 30)
 SHORTEST_S = 10
 """The shortest period that is answered: the shorter ones of CloudWatch are answered by it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PeriodWindow:
     """Whole periods from `start_s` up to, but without, `end_s`."""
 

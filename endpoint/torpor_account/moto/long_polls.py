@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from torpor_account.aws.wire.asgi import AwsRequest, Response
+from torpor_container.frozen_class import frozen
 
 LONGEST_S = 20
 PAUSE_S = 0.1
@@ -20,7 +21,7 @@ Ask = Callable[[str, AwsRequest], Awaitable[Response]]
 """Answers one operation of SQS without waiting."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Poll:
     """A ReceiveMessage call. `wait_s` is None if the queue's attribute holds; `short` is the call without a wait."""
 

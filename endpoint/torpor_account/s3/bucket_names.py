@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_container.artifacts.object_keys import KEY_MAX_BYTES
+from torpor_container.frozen_class import frozen
 
 # AWS: "Bucket names must be between 3 and 63 characters long", "can consist only of lowercase letters, numbers, periods
 # and hyphens", "must begin and end with a letter or number", "must not contain two adjacent periods", "must not be
@@ -32,7 +32,7 @@ _VIRTUAL_HOSTS: Final = (
 HOST_MAX_BYTES: Final = 255 + len(":65535")  # RFC 1035, section 2.3.4: a name has "255 octets or less"
 
 
-@dataclass(frozen=True)
+@frozen
 class ObjectAddress:
     """The subject of a request: the service (no bucket), a bucket (no key) or an object."""
 

@@ -11,11 +11,12 @@ The times were observed, and collected on 2026-11-21; AWS publishes none. Each r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import exp, log, sqrt
 
+from torpor_container.frozen_class import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class DelayLaw:
     """A log-normal distribution of seconds, with 95 % between `low_s` and `high_s`."""
 

@@ -11,8 +11,9 @@ A fixed container keeps its budget, and the others share the rest. All sizes are
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
+
+from torpor_container.frozen_class import frozen
 
 MIB = 1024 * 1024
 HEAD_MIN_BYTES, HEAD_PART = 128 * MIB, 4
@@ -24,7 +25,7 @@ MOVE_MIN_BYTES = 16 * MIB
 """Budgets move only if a container gains this much."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ContainerMemory:
     """One container: its budget, and what it uses as measured.
 
@@ -53,7 +54,7 @@ class ContainerMemory:
         return max(self.budget_bytes, self.used_bytes)
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryPlan:
     """An instance's memory, the budgets with which its containers start, and whether each is its owner's value."""
 

@@ -3,10 +3,11 @@
 They hold what a caller requested and what is current. They decide nothing and do nothing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.rollouts.rollout import Rollout
 
 
@@ -22,7 +23,7 @@ class EndpointStatus(StrEnum):
     UPDATE_ROLLBACK_FAILED = "UpdateRollbackFailed"
 
 
-@dataclass(frozen=True)
+@frozen
 class Container:
     """One ContainerDefinition."""
 
@@ -37,7 +38,7 @@ class Container:
     role: str = ""  # the ARN of its model's ExecutionRoleArn; empty if it has none
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelRecord:
     name: str
     arn: str
@@ -47,14 +48,14 @@ class ModelRecord:
     direct: bool = False  # InferenceExecutionConfig.Mode: Direct, or Serial
 
 
-@dataclass(frozen=True)
+@frozen
 class Serverless:
     memory_mib: int
     max_concurrency: int
     provisioned_concurrency: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class DataCapture:
     """A DataCaptureConfig: which requests and answers are captured, and where to."""
 
@@ -69,7 +70,7 @@ class DataCapture:
     role: str = ""  # the ARN of the role that writes the data: the execution role of the variant's model
 
 
-@dataclass(frozen=True)
+@frozen
 class AsyncInference:
     """An AsyncInferenceConfig: where the answers of requests that wait go to, and which topics hear of them."""
 
@@ -87,7 +88,7 @@ class AsyncInference:
         return concurrency if self.at_once is None else self.at_once
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyNeeds:
     """What the copies of an inference component need, each for itself, of the instances of a production variant.
 
@@ -112,7 +113,7 @@ class CopyNeeds:
         return self.memory_mib if self.memory_max_mib is None else self.memory_max_mib
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceTypePool:
     """One of a variant's InstancePools. The lowest priority is tried first."""
 
@@ -127,7 +128,7 @@ class ScaleInStrategy(StrEnum):
     CONSOLIDATION = "CONSOLIDATION"  # those whose copies have room elsewhere, too
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaleIn:
     """A ScaleInPolicy."""
 
@@ -136,7 +137,7 @@ class ScaleIn:
     cooldown_s: float = 1200.0  # CooldownInMinutes, between two times
 
 
-@dataclass(frozen=True)
+@frozen
 class Variant:
     """One ProductionVariant with the containers of its model, so that an endpoint outlives the model's record.
 
@@ -186,7 +187,7 @@ class Variant:
         return self.containers[0].role if self.containers else self.execution_role
 
 
-@dataclass(frozen=True)
+@frozen
 class EndpointConfig:
     name: str
     arn: str
@@ -194,7 +195,7 @@ class EndpointConfig:
     request: dict[str, Any]  # CreateEndpointConfig's members as sent, for DescribeEndpointConfig
 
 
-@dataclass(frozen=True)
+@frozen
 class EndpointRecord:
     """An endpoint: its current configuration (`config_name`, `variants`), and that of an update (`pending_*`)."""
 

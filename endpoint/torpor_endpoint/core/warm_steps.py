@@ -4,8 +4,8 @@ Zygotes differ in the libraries that they have imported (`Step`). A lower one is
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
 from torpor_container.settings import BY_FIELD, MIB
 
@@ -19,7 +19,7 @@ UNUSED_S = 60.0
 """A new endpoint gets its first models within this time, or gets them later as one that has slept does."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WantedStep:
     """What an instance needs. `guessed`: nothing is known of its models, so the whole zygote starts behind."""
 
@@ -27,7 +27,7 @@ class WantedStep:
     guessed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class WarmZygote:
     """One that runs, ready once its imports are done. `unused`: it was started on a guess, and has had no child."""
 

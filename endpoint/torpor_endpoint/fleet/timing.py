@@ -1,9 +1,9 @@
 """How long the endpoint waits for its instances: pauses, periods and time limits, in seconds."""
 
-from dataclasses import dataclass
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceTiming:
     """A tuple of pauses is used in its order; its last pause is repeated for ever."""
 

@@ -1,7 +1,6 @@
 """What a deployment does to the pool of one variant, and why an instance of it cannot start."""
 
-from dataclasses import dataclass
-
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import after_update, size_range
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -21,7 +20,7 @@ class DeploymentFailed(Exception):
     """A deployment failed. The message is the endpoint's FailureReason."""
 
 
-@dataclass(frozen=True)
+@frozen
 class VariantChange:
     """What a deployment does to one pool: its number of instances before and after, and its new variant.
 

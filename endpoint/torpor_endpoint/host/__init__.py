@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from torpor_container.frozen_class import frozen
 from torpor_container.transport.address import Address
 
 
@@ -29,7 +30,7 @@ class Slot:
         return f"{first}/{self.container}" if self.container else first
 
 
-@dataclass(frozen=True)
+@frozen
 class Resources:
     """What a container takes of a machine. A copy of an inference component may take a part of a processor."""
 
@@ -38,7 +39,7 @@ class Resources:
     gpus: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchSpec:
     """What to start: the container's environment, and the endpoint's folder for its output.
 
@@ -69,7 +70,7 @@ class Phase(StrEnum):
     EXITED = "exited"  # has ended by itself; `reason` says how
 
 
-@dataclass(frozen=True)
+@frozen
 class Launched:
     """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own. The record of an instance
     that requests use holds those of its containers, and so does the routing table.

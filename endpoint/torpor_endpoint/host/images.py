@@ -24,11 +24,11 @@ folder; any other is found on PATH.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_container.image.server_command import ServerCommand
 from torpor_container.wire import ContainerCommand
 
@@ -57,7 +57,7 @@ class BadImages(Exception):
     """The file of images cannot be used. The message names the row and its member."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Image:
     """One row. Without a `command` the built-in container serves the image, by the conventions of `stands_for`, or by
     the image's own if that is empty."""

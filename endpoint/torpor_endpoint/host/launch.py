@@ -3,13 +3,14 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from torpor_container import wire
 from torpor_container.core.devices.asked_device import DeviceKind
+from torpor_container.frozen_class import frozen
 from torpor_container.image.server_command import OPEN_INFERENCE
 from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
 from torpor_container.processes.process_tree import MEMORY_BOUND
@@ -46,7 +47,7 @@ SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Surroundings:
     """The values that every instance of this endpoint shares."""
 
@@ -103,7 +104,7 @@ class Surroundings:
         return (OF_AWS,) if self.own_store else ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Size:
     """The resources of one instance."""
 

@@ -9,11 +9,11 @@ import secrets
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.process_tree import GROUP, PROCESSORS
 
 CORES: Final = "TORPOR_CORES"
@@ -22,7 +22,7 @@ PERIOD_US: Final = 100_000
 GROUPS: Final = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessorGroup:
     """A control group that bounds processor time, below the one that this process is in."""
 

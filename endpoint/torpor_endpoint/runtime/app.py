@@ -6,12 +6,12 @@ Bytes go through as they are. A request that cannot go inline begins again by AS
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
 from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, TakeInline, Tell
 from torpor_account.aws.wire.scope import DEFAULT_REGION
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.choosing.model_chooser import LookFirst
 from torpor_endpoint.runtime.errors import (
@@ -44,7 +44,7 @@ INVOCATIONS_ASYNC = "async-invocations"
 LIMITS = CallLimits()
 
 
-@dataclass(frozen=True)
+@frozen
 class AccountAndRegion:
     number: str
     region: str = DEFAULT_REGION
@@ -58,7 +58,7 @@ class AccountAndRegion:
         return f"arn:aws:sagemaker:{self.region}:{self.number}:endpoint/{name.lower()}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Clocks:
     """`epoch` gives seconds since 1970, `steady` seconds that only go forward."""
 

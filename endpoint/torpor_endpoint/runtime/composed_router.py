@@ -9,10 +9,10 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from torpor_account.storage.lone_thread import LoneThread
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, AsyncFace, Clocks, RuntimeApp
@@ -58,7 +58,7 @@ class Tracer(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class RouterSite:
     """What a router is made from. `idle_clock` is that of the variants' idle times; `access_log` writes a line for each
     request."""

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torpor_container import wire
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage
 
 
-@dataclass(frozen=True)
+@frozen
 class HoldLimits:
     """How many requests one variant holds at a time while no instance is ready, and bytes of their bodies together."""
 

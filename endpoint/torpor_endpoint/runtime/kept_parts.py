@@ -4,12 +4,11 @@ A part is kept as it is sent, and waits for nothing. Two bounds hold: bytes of o
 streams in progress together, with the bodies of their requests. What does not fit is not kept, and is marked as cut.
 """
 
-from dataclasses import dataclass
-
+from torpor_container.frozen_class import frozen
 from torpor_container.transport.upstream_answers import Body
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptLimits:
     """The most that is kept of one stream's parts, and of all streams in progress with their requests, in bytes."""
 

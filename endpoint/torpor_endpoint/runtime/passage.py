@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_account.aws.wire.asgi import Headers, Scope
+from torpor_container.frozen_class import frozen
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES
 from torpor_container.transport.upstream_answers import Body, UpstreamAnswer
@@ -41,7 +42,7 @@ PAYLOAD = "payload"
 """The scope's type of a batch transform's payload, which no HTTP request brings."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CallLimits:
     """The bounds of one call, in bytes and seconds.
 

@@ -7,7 +7,6 @@ is refused. For worker threads: it blocks.
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -22,6 +21,7 @@ from torpor_container.artifacts.archives.decompression import (
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 from torpor_container.artifacts.seals import Seal, SealedFile, mark_of
+from torpor_container.frozen_class import frozen
 from torpor_container.settings import DEFAULTS
 
 COPY_BYTES = 64 * 1024
@@ -32,7 +32,7 @@ RATIO_FLOOR_BYTES = 16 * 1024 * 1024
 """An archive that unpacks to less than this is never refused as a bomb, however well it is compressed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class UnpackLimits:
     """How far an artifact may expand."""
 

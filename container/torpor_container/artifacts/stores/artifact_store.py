@@ -1,13 +1,15 @@
 """The interface of a store of artifacts, which reads one bucket, and a store that is made at its first use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from torpor_container.frozen_class import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class ArtifactHead:
     """What is known of an object before it is read. `version` changes whenever its bytes do.
 
@@ -19,7 +21,7 @@ class ArtifactHead:
     file: Path | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Listed:
     """One object of a list."""
 

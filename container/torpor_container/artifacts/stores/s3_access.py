@@ -4,7 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -14,6 +14,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from torpor_container.artifacts.errors import ArtifactForbidden, StoreUnreachable
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.inherited_variables import READABLE, ROLE_TOKEN, ROLE_URL
 from torpor_container.processes.threads import on_thread
 
@@ -24,7 +25,7 @@ FORBIDDEN = 403
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True)
+@frozen
 class S3Access:
     """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain), and timeouts in seconds.
 

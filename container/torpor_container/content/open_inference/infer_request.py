@@ -8,7 +8,7 @@ A body with `outputs` in place of `inputs` is the answer of the container before
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,12 +25,13 @@ from torpor_container.content.reading.tensors import (
 )
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, MODEL_NAME, MODEL_VERSION
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 
 BINARY_SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"
 MEMBERS = ("inputs", "outputs", "id", "parameters", "model_name", "model_version")
 
 
-@dataclass(frozen=True)
+@frozen
 class InferRequest:
     """What a request asks of a model. `raw` is the data of the only input, if the body is nothing else.
 

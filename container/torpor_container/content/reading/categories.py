@@ -5,7 +5,6 @@ as it is in the frameworks' own `predict`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, nan
 from typing import Any
@@ -14,9 +13,10 @@ import numpy as np
 
 from torpor_container.content.reading.cells import Cell, TypedColumns, cell_of, typed
 from torpor_container.content.table import Table
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Categories:
     """What a model has learned of its columns: their number, the names if it has some, and the categories by place."""
 

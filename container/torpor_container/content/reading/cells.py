@@ -5,7 +5,7 @@ A CSV cell is text that may be a number or a truth; in JSON each cell has its ow
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from math import nan
 from typing import Any
@@ -17,6 +17,7 @@ from torpor_container.content.kinds import TRUTHS, Beyond, read_number, shown
 from torpor_container.content.layout import Rows
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 
 
 class Cell(Enum):
@@ -30,7 +31,7 @@ class Cell(Enum):
     LABEL = "text or whole numbers, and never nothing"
 
 
-@dataclass(frozen=True)
+@frozen
 class TypedColumns:
     """The columns that a model takes: their names and number, if it knows them, and the content of each."""
 

@@ -7,7 +7,6 @@ what changes a tensor's meaning and is not known here is refused.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from torpor_container.content.kinds import kind_of
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 
 MEMBERS = ("name", "shape", "datatype", "data")
 """The members of each tensor, all required."""
@@ -45,7 +45,7 @@ DATATYPES: Mapping[str, Any] = {
 NAMED_TYPES: Mapping[str, str] = {np.dtype(dtype).name: name for name, dtype in DATATYPES.items()}
 
 
-@dataclass(frozen=True)
+@frozen
 class Tensor:
     """One checked tensor: its values fit its shape and its datatype."""
 
@@ -79,7 +79,7 @@ class Tensor:
         return value if self.shape else self.flat[0]
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorRequest:
     """What a request of this protocol has besides its tensors."""
 

@@ -11,7 +11,7 @@ import json
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from torpor_container.content.open_inference.tensor_bytes import BYTES, as_bytes
 from torpor_container.content.reading.tensors import Tensor
 from torpor_container.core.protocols.protocol_types import METHOD, PREDICT
 from torpor_container.errors import BadInput
+from torpor_container.frozen_class import frozen
 
 INSTANCES, INPUTS, EXAMPLES, CONTEXT = "instances", "inputs", "examples", "context"
 SIGNATURE, SERVING_DEFAULT = "signature_name", "serving_default"
@@ -33,7 +34,7 @@ TYPES = {"FP16": "half", "FP32": "float", "FP64": "double", "BOOL": "bool", BYTE
 RANK_MAX = 32
 
 
-@dataclass(frozen=True)
+@frozen
 class TfsRequest:
     """`rows`: whether the answer is a value for each row. Signatures name no outputs: all are answered."""
 

@@ -1,8 +1,9 @@
 """What TORPOR_DEVICE asks for: the processor, one device, or whichever is there."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from torpor_container.frozen_class import frozen
 
 
 class DeviceKind(StrEnum):
@@ -13,7 +14,7 @@ class DeviceKind(StrEnum):
     AUTO = "auto"
 
 
-@dataclass(frozen=True)
+@frozen
 class AskedDevice:
     """`number` counts the devices that the process may see, from 0."""
 

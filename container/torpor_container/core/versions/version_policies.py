@@ -4,14 +4,15 @@ The three policies are those of TensorFlow Serving (serving_config, "Serving a S
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 OFF: Final = "off"
 RULE: Final = "must be off, latest, latest:N, all, or specific:N,N…"
 
 
-@dataclass(frozen=True)
+@frozen
 class VersionPolicy:
     """`newest` is how many of the largest numbers may answer; None: all of them. `only`: no others than these may."""
 

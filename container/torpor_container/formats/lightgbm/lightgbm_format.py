@@ -5,7 +5,6 @@ own scale. The model takes its columns by the names that it was trained with, an
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from torpor_container.formats.flat_rows import summed
 from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn import lightgbm_columns
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
 from torpor_container.trees import flat_trees, lightgbm_text, lightgbm_trees, walking
 from torpor_container.trees.flat_trees import FlatTrees, UnsoundTrees
@@ -33,7 +33,7 @@ LIGHTGBM = "lightgbm"
 NOTE = "flat trees answer: a text model of LightGBM needs no other library"
 
 
-@dataclass(frozen=True)
+@frozen
 class TextFacts:
     """What an instance wants to know of a text model besides its trees."""
 

@@ -6,14 +6,15 @@ platform (SAGEMAKER_MULTI_MODEL, SAGEMAKER_BIND_TO_PORT, AWS_REGION).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 BASE = Path("/opt/ml")
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where a script runs. `given` is the container's environment."""
 
@@ -32,7 +33,7 @@ class Place:
         return next((self.given[name] for name in names if self.given.get(name)), "")
 
 
-@dataclass(frozen=True)
+@frozen
 class ScriptVariable:
     """One row: a variable, its value unless the container's Environment has it, and its meaning."""
 

@@ -5,13 +5,13 @@ alone has nothing to be found, and is served from arrays.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from torpor_container.content.reading.cells import Cell, TypedColumns, cell_of
+from torpor_container.frozen_class import frozen
 
 TELLING = frozenset({
     "ColumnTransformer", "_BaseEncoder", "_VectorizerMixin", "DictVectorizer", "FeatureHasher", "SimpleImputer",
@@ -33,7 +33,7 @@ class Form(Enum):
     RECORDS = "one record a row"
 
 
-@dataclass(frozen=True)
+@frozen
 class EstimatorColumns(TypedColumns):
     """What an estimator takes, if it is more than numbers."""
 

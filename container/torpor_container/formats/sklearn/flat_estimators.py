@@ -1,7 +1,6 @@
 """Serves an estimator as flat trees: the same rows, refusals, predictions and types, without scikit-learn."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,12 +12,13 @@ from torpor_container.formats.flat_rows import RowsRefused, summed
 from torpor_container.formats.format import Conventions, Mapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn.estimators import SCIKIT_LEARN
+from torpor_container.frozen_class import frozen
 from torpor_container.trees import flat_trees
 from torpor_container.trees.flat_trees import Array, FlatTrees
 from torpor_container.typed_json import read
 
 
-@dataclass(frozen=True)
+@frozen
 class Labels:
     """The classes of one output, in their order."""
 
@@ -27,7 +27,7 @@ class Labels:
     values: list[Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class EstimatorFacts:
     """What an instance wants to know of an estimator besides its trees."""
 

@@ -7,7 +7,7 @@ iteration, as in SageMaker's container.
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import nan
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from torpor_container.formats.format import Conventions
 from torpor_container.formats.naming import lazily, names_lazily
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.xgboost import aws_image, dense, learned_categories, selectable
+from torpor_container.frozen_class import frozen
 
 XGBOOST = "xgboost"
 
@@ -28,7 +29,7 @@ PIECE_ROWS = 4096
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class BoosterTraits:
     """What decides how a booster reads and predicts: its kind, and which boosting rounds count; (0, 0) means all."""
 
@@ -43,7 +44,7 @@ class BoosterTraits:
         return cls(_kind(booster), _iterations(booster), learned_categories.CATEGORICAL in types)
 
 
-@dataclass(frozen=True)
+@frozen
 class Member:
     """A booster and its traits, ready to predict on one thread."""
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import isinf, isnan, nan
 from typing import Any
@@ -16,6 +15,7 @@ from torpor_container.formats.served import ServedModel
 from torpor_container.formats.xgboost import aws_image, selectable
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.formats.xgboost.dense import INFINITE
+from torpor_container.frozen_class import frozen
 from torpor_container.image.aws_images import XGBOOST_IMAGE
 from torpor_container.invocation import Invocation
 from torpor_container.trees import flat_trees, walking
@@ -33,7 +33,7 @@ SPARSE_CELLS_MAX = 1024 * 1024
 """A sparse matrix becomes dense in pieces of at most this many cells."""
 
 
-@dataclass(frozen=True)
+@frozen
 class BoosterFacts:
     """What an instance wants to know of a booster besides its trees."""
 

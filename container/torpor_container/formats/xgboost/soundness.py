@@ -6,7 +6,6 @@ process, a cycle never ends. One row takes one path only, so predicting once doe
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.xgboost.written_bytes import is_sound
+from torpor_container.frozen_class import frozen
 
 Integers = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ _PLAIN = (b"tree_info", b"iteration_indptr")
 _GROUPS = re.compile(rb"num_(?:class|target)SL.{8}(\d+)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@frozen
 class Arrays:
     """The arrays of one name of all trees, one after the other, and the length of each."""
 

@@ -2,15 +2,16 @@
 
 import os
 import socket
-from dataclasses import dataclass
 from mmap import mmap
+
+from torpor_container.frozen_class import frozen
 
 OWNER = 0
 """The place of the process that takes the connections that the others give away."""
 NUMBER_BYTES = 4
 
 
-@dataclass(frozen=True)
+@frozen
 class SharedPort:
     """Descriptors: of the listening socket, of the board, and of the two ends of the channel by which connections are
     given and taken. The owner alone takes. `place` is this process's number on the board."""

@@ -14,10 +14,10 @@ import stat
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 from torpor_container.isolation.kernel import library, machine, syscall
 from torpor_container.isolation.system_calls import METADATA
 from torpor_container.isolation.tracing.calling_task import AT_FDCWD, CallingTask, OwnPlaces
@@ -42,7 +42,7 @@ Change = Callable[[CallingTask, int, tuple[int, ...]], int]
 """Changes the file of a descriptor as the arguments say; the result of the call. Raises OSError."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FileCall:
     """How a call names its file: the places of its descriptor, path and flags among the arguments, and of the first
     argument of the change."""

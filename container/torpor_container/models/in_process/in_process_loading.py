@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -12,6 +12,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions, Format, ServableModel
 from torpor_container.formats.format import NotMapped
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
+from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappedForms
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
@@ -50,7 +51,7 @@ def priors(formats: Iterable[Format], script_workers: int) -> dict[str, Prior]:
     return own | {name + MAPPED_SIZE: Prior(prior.fixed_bytes, MAPPED_RATIO) for name, prior in own.items()}
 
 
-@dataclass(frozen=True)
+@frozen
 class Tools:
     """What an instance loads with. `loaders` are the threads that read models."""
 

@@ -1,12 +1,12 @@
 """Reads a model of a known format into this process, and says by how much the process has grown."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
 from torpor_container.formats import Conventions, Format, ServableModel
 from torpor_container.formats.xgboost.boosters import XGBOOST
+from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappableFile
 from torpor_container.measuring.memory_gauge import MemoryGauge
@@ -19,7 +19,7 @@ MAPPED_SIZE = " mapped"
 """Ends the names of model and format under which the size of a mapped form is known."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Recognised:
     """A model on disk before its load: its format, its file, its bytes on disk, what must be imported before, the
     version that was tried, and the bytes that are predicted in memory."""

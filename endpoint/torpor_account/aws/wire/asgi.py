@@ -3,12 +3,13 @@
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torpor_account.aws.errors import AwsError, too_large, unreadable, unsupported
 from torpor_account.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
+from torpor_container.frozen_class import frozen
 
 if TYPE_CHECKING:
     from torpor_account.core.access.needs import CallerAccess
@@ -52,7 +53,7 @@ class Disconnected(Exception):
     """The caller closed the connection before its request was complete."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AwsRequest:
     """One request. `headers` are by lower-case name; `query` is the text after the question mark."""
 
@@ -66,7 +67,7 @@ class AwsRequest:
     scheme: str = "http"
 
 
-@dataclass(frozen=True)
+@frozen
 class Response:
     status: int
     body: bytes

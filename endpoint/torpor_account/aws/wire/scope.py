@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs
+
+from torpor_container.frozen_class import frozen
 
 DEFAULT_REGION = "us-east-1"
 
@@ -24,7 +25,7 @@ RUNTIME_PATH = re.compile(r"/endpoints/.+/(invocations|async-invocations|invocat
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Address:
     """How requests name one service, which botocore calls `service`."""
 

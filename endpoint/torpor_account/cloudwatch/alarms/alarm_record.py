@@ -1,10 +1,11 @@
 """The record of an alarm as frozen values: its request, its standing and its history."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from torpor_account.core.alarms import State
+from torpor_container.frozen_class import frozen
 
 HISTORY_MAX = 100
 """The most entries in the history of each alarm. AWS keeps thirty days."""
@@ -18,7 +19,7 @@ class HistoryKind(StrEnum):
     ACTION = "Action"
 
 
-@dataclass(frozen=True)
+@frozen
 class HistoryItem:
     """One entry of an alarm's history."""
 
@@ -28,7 +29,7 @@ class HistoryItem:
     data: str  # JSON
 
 
-@dataclass(frozen=True)
+@frozen
 class Standing:
     """An alarm's state, with its time in epoch seconds and its reason. `reason_data` is JSON."""
 
@@ -38,7 +39,7 @@ class Standing:
     reason_data: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StateChange:
     """A change of state for one action: the standings before and after, and the action's ARN."""
 
@@ -47,7 +48,7 @@ class StateChange:
     action: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Alarm:
     name: str
     arn: str

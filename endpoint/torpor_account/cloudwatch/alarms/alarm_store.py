@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torpor_account.cloudwatch.alarms.alarm_record import (
     Alarm,
@@ -18,6 +18,7 @@ from torpor_account.core.alarms import State
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
 from torpor_account.storage.tag_store import Tags
+from torpor_container.frozen_class import frozen
 
 Act = Callable[[Alarm, StateChange], Awaitable[None]]
 """Runs one action of an alarm. An exception goes to the log and to the alarm's history."""
@@ -86,7 +87,7 @@ class Alarms:
             await asyncio.to_thread(self.change, name, lambda stored: stored.noting(*entries))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Entering:
     """The change of an alarm to a new standing, from the standing that it has at that moment."""
 

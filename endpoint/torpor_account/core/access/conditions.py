@@ -6,7 +6,6 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_con
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
 from operator import eq, ge, gt, le, lt
@@ -14,6 +13,7 @@ from typing import Any
 
 from torpor_account.core.access.text_patterns import UNKNOWN, Lookup, TextPattern
 from torpor_container.core.target_names import without_slash
+from torpor_container.frozen_class import frozen
 
 TARGET_MODEL = "sagemaker:targetmodel"
 """The key of a target model. Its values are names of models, and a policy may spell them with the slash that AWS drops:
@@ -127,7 +127,7 @@ def _in_network(address: Any, network: Any) -> bool:
     return address.version == network.version and address in network
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionOperator:
     """How a kind of value matches. A negated operator holds if no value of the policy matches."""
 
@@ -159,7 +159,7 @@ OPERATORS: Mapping[str, ConditionOperator] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionTest:
     """One key under one operator. `key` is in lower case; `matchers` are those of the policy's values."""
 

@@ -1,7 +1,7 @@
 """What one call needs, as actions, resources and condition keys; and the access of a caller, which has it or not."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from torpor_account.core.access.explaining.denial import Denial, denial
 from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion
 from torpor_account.core.access.principals import Principal
 from torpor_account.core.access.text_patterns import UNKNOWN, Lookup
+from torpor_container.frozen_class import frozen
 
 ConditionKeys = Mapping[str, Sequence[str]]
 """The values of condition keys, by their names in lower case."""
@@ -95,7 +96,7 @@ def no_tags(arn: str) -> Mapping[str, str]:
     return {}
 
 
-@dataclass(frozen=True)
+@frozen
 class CallerAccess:
     """A verified caller, in the circumstances of one request.
 

@@ -6,12 +6,13 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.htm
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torpor_account.core.access.conditions import BadPolicy, ConditionTest, condition_test
 from torpor_account.core.access.text_patterns import Lookup, TextPattern
+from torpor_container.frozen_class import frozen
 
 NEW_VERSION = "2012-10-17"
 VERSIONS = ("2008-10-17", NEW_VERSION)
@@ -44,7 +45,7 @@ class AccessQuestion(NamedTuple):
     lookup: Lookup
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyElement:
     """Action and NotAction, or Resource and NotResource. `negated`: everything but the patterns."""
 
@@ -60,7 +61,7 @@ class PolicyElement:
         return not self.negated and ANYONE in self.texts
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyPrincipals:
     """Principal or NotPrincipal of a resource's policy: ARNs and account numbers by kind, such as `AWS`.
 
@@ -80,7 +81,7 @@ class PolicyPrincipals:
         return self.named.get("AWS", ())
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessStatement:
     """One statement. `number` counts from 1 in its document."""
 
@@ -121,7 +122,7 @@ class PolicyOrigin(NamedTuple):
 NO_ORIGIN = PolicyOrigin()
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessPolicy:
     """A policy document that was read. `name` is for texts, and `document` what was read.
 

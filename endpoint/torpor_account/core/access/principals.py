@@ -1,11 +1,12 @@
 """The caller of a request as a value: who it is, and the policies that hold for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 
 from torpor_account.core.access.policy_statements import AccessPolicy
+from torpor_container.frozen_class import frozen
 
 
 class PrincipalKind(Enum):
@@ -17,7 +18,7 @@ class PrincipalKind(Enum):
     ANONYMOUS = "Anonymous"
 
 
-@dataclass(frozen=True)
+@frozen
 class Principal:
     """A caller. `role` is the ARN of an assumed role; `keys` are condition keys, by lower-case name.
 

@@ -6,8 +6,9 @@ with the value `*` matches only itself. Matching takes time in proportion to tex
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from torpor_container.frozen_class import frozen
 
 Lookup = Callable[[str], Sequence[str] | None]
 """Takes a condition key in lower case; returns its values, or None if the request has no such key."""
@@ -25,7 +26,7 @@ _ANY, _ONE = "\0*", "\0?"
 """How wildcards stand among the characters of a parsed pattern. No text has a NUL in it: see `has`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TextVariable:
     """A policy variable: the condition key in lower case, and the value where the request has none."""
 
@@ -39,7 +40,7 @@ class TextVariable:
         return found[0] if found is not None and len(found) == 1 else self.default
 
 
-@dataclass(frozen=True)
+@frozen
 class TextPattern:
     """A parsed pattern: characters, wildcards and variables, in their order."""
 

@@ -7,9 +7,10 @@ endpoint's origin, but `Host` has its name: https://fetch.spec.whatwg.org, https
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from torpor_container.frozen_class import frozen
 
 HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site"})
 """The headers that the rules read, by their names on the wire."""
@@ -36,7 +37,7 @@ class Sender(Enum):
     ELSEWHERE = auto()  # a caller that names another host
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     """The sender, and the header value that decided: the host for ELSEWHERE, else the origin or site."""
 
@@ -47,7 +48,7 @@ class Judgement:
 OWN = Judgement(Sender.OWN)
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnHosts:
     """The endpoint's own names, with all names under them, its addresses, and the other origins that are allowed.
 

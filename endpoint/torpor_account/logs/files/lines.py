@@ -1,15 +1,16 @@
 """Reads a log file's lines between two offsets, forward or backward, block by block: never the whole file at once."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from torpor_container.frozen_class import frozen
 
 BLOCK_BYTES = 64 * 1024
 LINE_MAX_BYTES = 256 * 1024
 """A longer line is split: "Each log event can be no larger than 256 KB" was long AWS's limit."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LogLine:
     """One line, or a piece of a long one. `raw` includes the line break, if there is one."""
 

@@ -1,7 +1,6 @@
 """Reads a stream's lines as events between two times, in either direction. The operations cut pages."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_account.core.file_growth import Marks
@@ -11,12 +10,13 @@ from torpor_account.logs.files.group_folders import Groups, Stream
 from torpor_account.logs.files.lines import LogLine
 from torpor_account.logs.files.log_marks import LogMarks
 from torpor_account.storage.tag_store import Tags
+from torpor_container.frozen_class import frozen
 
 REST_MS = 5000
 """How long an incomplete last line waits for its end. After that it is an event without a line break."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Logs:
     """What the operations act on. `clock` gives epoch seconds; `writing` gives the files that are being written now,
     and is called only on the event loop."""
@@ -28,7 +28,7 @@ class Logs:
     writing: Callable[[], Collection[Path]]
 
 
-@dataclass(frozen=True)
+@frozen
 class LogEvent:
     at_ms: int
     stream: str
@@ -40,7 +40,7 @@ class LogEvent:
         return self.at_ms, self.stream, self.line.start
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamReader:
     """One stream from offset `start` to `stop`, as it was at one moment: it may grow meanwhile."""
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +18,12 @@ from torpor_account.s3.storage.folders import absence
 from torpor_account.s3.storage.index import Index
 from torpor_account.s3.storage.uploads import Uploads
 from torpor_container.artifacts.object_keys import RESERVED
+from torpor_container.frozen_class import frozen
 
 _TABLES: Final = ("objects", "landings", "marks", "configurations")
 
 
-@dataclass(frozen=True)
+@frozen
 class Bucket:
     name: str
     created_s: float

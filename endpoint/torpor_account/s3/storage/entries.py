@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from torpor_account.s3.storage.folders import Fingerprint
 from torpor_account.s3.wire.checksums import Checksum
+from torpor_container.frozen_class import frozen
 from torpor_container.typed_json import read, written
 
 COLUMNS: Final = "bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits"
@@ -22,7 +23,7 @@ class ObjectName(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ObjectTraits:
     """What the writer of an object gave beside its bytes. A file that was copied in by hand has none."""
 
@@ -36,7 +37,7 @@ class ObjectTraits:
         return self.headers.get(STORAGE_CLASS, STANDARD)
 
 
-@dataclass(frozen=True)
+@frozen
 class ObjectEntry:
     """One object. `folder` is the folder of its file; None if the file is stored aside."""
 

@@ -1,8 +1,9 @@
 """Cuts keys in order into pages, and groups them by a delimiter. Pure; callers read the keys."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
+
+from torpor_container.frozen_class import frozen
 
 PAGE_MAX: Final = 1000
 
@@ -15,7 +16,7 @@ class Keyed(Protocol):
 Item = TypeVar("Item", bound=Keyed)
 
 
-@dataclass(frozen=True)
+@frozen
 class KeyQuery:
     """The keys of a page. `after` is the last key or common prefix of the page before."""
 
@@ -34,7 +35,7 @@ class KeyQuery:
         return None if end < 0 else key[: end + len(self.delimiter)]
 
 
-@dataclass(frozen=True)
+@frozen
 class KeyPage(Generic[Item]):
     """One page in key order. `last` is its last key or common prefix, after which the next page begins."""
 

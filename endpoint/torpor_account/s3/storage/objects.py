@@ -6,7 +6,7 @@ the process is killed before the rename, the old object is there; after it, the 
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -28,13 +28,14 @@ from torpor_account.s3.storage.index import Index
 from torpor_account.s3.storage.staging import Staged
 from torpor_account.s3.storage.tree import AnotherDisk, Marks, Occupied, Tree, parent, parents
 from torpor_account.s3.wire.preconditions import Conditions, check_write
+from torpor_container.frozen_class import frozen
 
 _ALWAYS: Final = Conditions()
 _PIECE_BYTES: Final = 2**20
 _MOUNT: Final = "The key lies in a mount within its bucket, where nothing can be put: mount the whole bucket."
 
 
-@dataclass(frozen=True)
+@frozen
 class Draft:
     """A new object whose bytes are still a staged file."""
 
@@ -43,7 +44,7 @@ class Draft:
     traits: ObjectTraits
 
 
-@dataclass(frozen=True)
+@frozen
 class Opened:
     """An object with its open file, which the caller closes."""
 

@@ -12,13 +12,13 @@ import errno
 import os
 from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from torpor_account.s3.storage.folders import OCCUPIED, Fingerprint, Folder, absence, fingerprint_at
 from torpor_container.artifacts.object_keys import RESERVED, aside, ordinary
+from torpor_container.frozen_class import frozen
 
 _CARRIED: Final = f"{RESERVED}/carried/"
 
@@ -37,7 +37,7 @@ class AnotherDisk(Exception):
     """A file cannot be moved from one file system to another."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Survey:
     """The files and folders directly in one folder, and its new mark."""
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from torpor_account.s3.errors import Refusal, S3Error
@@ -14,12 +13,13 @@ from torpor_account.s3.wire.checksums import (
     composite,
     full_object,
 )
+from torpor_container.frozen_class import frozen
 
 NUMBER_MAX: Final = 10_000
 PART_MIN_BYTES: Final = 5 * 2**20  # AWS: "Part size: 5 MiB to 5 GiB. There is no minimum size limit on the last part"
 
 
-@dataclass(frozen=True)
+@frozen
 class UploadedPart:
     """A received part. `file` is the name of its staged file."""
 
@@ -31,7 +31,7 @@ class UploadedPart:
     modified_s: float
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedPart:
     """A part in the list of CompleteMultipartUpload. The ETag has no quotes."""
 

@@ -6,7 +6,7 @@ A part stays in its staged file; its row makes it a part. So a staged file witho
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from torpor_account.s3.errors import Refusal, S3Error
@@ -18,12 +18,13 @@ from torpor_account.s3.storage.staging import Staged, Staging
 from torpor_account.s3.storage.upload_parts import UploadedPart, whole_checksum, whole_etag
 from torpor_account.s3.wire.checksums import DEFAULT, FULL_OBJECT, Checksum
 from torpor_account.s3.wire.preconditions import Conditions
+from torpor_container.frozen_class import frozen
 
 _COLUMNS: Final = "id, bucket, key, started_s, traits, algorithm, kind"
 _PART_COLUMNS: Final = "number, file, size, etag, checksum, modified_s"
 
 
-@dataclass(frozen=True)
+@frozen
 class Upload:
     """One upload. `algorithm` and `kind` are those of the checksum that its caller requested.
 

@@ -5,10 +5,10 @@ import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from torpor_account.s3.errors import Refusal, S3Error
+from torpor_container.frozen_class import frozen
 
 HEADER: Final = "x-amz-checksum-"
 FULL_OBJECT: Final = "FULL_OBJECT"
@@ -46,7 +46,7 @@ class _Crc:
         return self._value.to_bytes(self._size_bytes, "big")
 
 
-@dataclass(frozen=True)
+@frozen
 class Algorithm:
     """How to calculate one checksum. `combine` makes the whole object's from its parts'; None if that is impossible."""
 
@@ -89,7 +89,7 @@ class Checksum(NamedTuple):
         return "Checksum" + self.algorithm
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestedChecksum:
     """A checksum that the caller requests. `value` is None if it comes in a trailer, or is not given at all."""
 

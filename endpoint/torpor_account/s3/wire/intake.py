@@ -7,7 +7,7 @@ import hashlib
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from torpor_account.s3.errors import Refusal, S3Error
@@ -22,6 +22,7 @@ from torpor_account.s3.wire.checksums import (
     valid,
 )
 from torpor_account.s3.wire.chunked import ChunkedDecoder
+from torpor_container.frozen_class import frozen
 
 OBJECT_MAX_BYTES: Final = 5 * 2**30  # AWS: "In a single operation, you can upload a single object up to 5 GB in size"
 DOCUMENT_MAX_BYTES: Final = 8 * 2**20  # ten thousand parts with their checksums
@@ -31,7 +32,7 @@ class Sink(Protocol):
     def write(self, piece: bytes, /) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Promise:
     """What the headers promise about the body."""
 
@@ -43,7 +44,7 @@ class Promise:
     beside: str | None = None  # one more algorithm to calculate, without a promised value
 
 
-@dataclass(frozen=True)
+@frozen
 class Receipt:
     """The size and the digests of the received body."""
 

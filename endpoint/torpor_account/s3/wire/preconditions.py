@@ -1,13 +1,14 @@
 """Checks the preconditions of requests. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import formatdate, parsedate_to_datetime
 
 from torpor_account.s3.errors import Refusal, S3Error
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Conditions:
     """The four preconditions of a request, as sent, and the prefix of their names."""
 

@@ -1,6 +1,6 @@
 """What an attempt to answer a request came to, and what follows."""
 
-from dataclasses import dataclass
+from torpor_container.frozen_class import frozen
 
 ATTEMPTS = 3
 """How often a request is sent whose failure is the platform's."""
@@ -8,7 +8,7 @@ ATTEMPTS = 3
 SEE_LOGS = "See the SageMaker Endpoint logs in your account for more information."
 
 
-@dataclass(frozen=True)
+@frozen
 class Completed:
     """The result is in S3."""
 
@@ -17,7 +17,7 @@ class Completed:
     head: bytes  # the first bytes of the result, for a notification
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelFailed:
     """The model refused the request, or failed. It is not sent again. `body` is what the container answered."""
 
@@ -32,14 +32,14 @@ class ModelFailed:
         return f"ClientError: Received {kind} error ({self.status}) from model. {SEE_LOGS}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Unanswerable:
     """The request can never be answered: its input cannot be used, or there is nowhere to put its result."""
 
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class OutOfTime:
     """The model took longer than the request allows."""
 
@@ -50,21 +50,21 @@ class OutOfTime:
         return f"ClientError: The model did not answer within {self.timeout_s:g} s (InvocationTimeoutSeconds)."
 
 
-@dataclass(frozen=True)
+@frozen
 class PlatformFailed:
     """The platform broke, such as an instance that ended. It is worth another attempt."""
 
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Postponed:
     """No instance had room any more, or the model is not ready there. It counts as no attempt."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineFailed:
     """The machine failed: no disk, no descriptor, no database, no store. It counts as no attempt, and every request
     waits until it is over."""

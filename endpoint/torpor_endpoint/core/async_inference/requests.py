@@ -1,10 +1,11 @@
 """The record of an asynchronous request, its states, and the addresses of its results."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.resource_records import AsyncInference
 
 TTL_S = 21_600
@@ -23,7 +24,7 @@ class AsyncState(StrEnum):
     CANCELLED = "Cancelled"
 
 
-@dataclass(frozen=True)
+@frozen
 class AsyncRequest:
     """A request that was accepted. Times are epoch seconds.
 
@@ -46,7 +47,7 @@ class AsyncRequest:
     body: bytes | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptRequest:
     """A request as the queue keeps it. `number` is its place in the order of arrival."""
 

@@ -1,9 +1,10 @@
 """Decides on the proposals of a target's scaling policies: a change, a reason for none, or nothing. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeGuard
+
+from torpor_container.frozen_class import frozen
 
 
 class Reason(StrEnum):
@@ -15,7 +16,7 @@ class Reason(StrEnum):
     FLAPPING = "AutoScalingAnticipatedFlapping"
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalableCapacity:
     """A target's capacity and its bounds, and whether policies may scale it in and out at all."""
 
@@ -29,7 +30,7 @@ class ScalableCapacity:
         return max(self.least, min(to, self.most))
 
 
-@dataclass(frozen=True)
+@frozen
 class Proposal:
     """The capacity that one policy proposes, apart from bounds.
 
@@ -43,7 +44,7 @@ class Proposal:
     yields: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Cooldown:
     """The cooldown after a policy's last activity. `base` is the capacity at the beginning of a scale-out."""
 
@@ -52,7 +53,7 @@ class Cooldown:
     until_s: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A change to make. Without `cooldown_s` no policy proposed it, and no policy waits after it."""
 
@@ -67,7 +68,7 @@ class Change:
         return None if self.cooldown_s is None else Cooldown(self.out, self.base, ended_s + self.cooldown_s)
 
 
-@dataclass(frozen=True)
+@frozen
 class NoChange:
     """The reason for no change, and the cause of the proposal."""
 

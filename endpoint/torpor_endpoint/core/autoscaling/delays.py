@@ -1,9 +1,10 @@
 """The table of delays of AWS's automatic scaling, and the factor that shortens them all. It does not wait."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 LOOK_MIN_S: Final = 1.0
 """The shortest interval between two looks, at any time scale, in seconds."""
@@ -18,7 +19,7 @@ class Delay(StrEnum):
     COOLDOWN = "after a scaling activity, where a policy does not say"
 
 
-@dataclass(frozen=True)
+@frozen
 class Delays:
     seconds: float
     source: str
@@ -34,7 +35,7 @@ DELAYS: Final[Mapping[Delay, Delays]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeScale:
     """The factor by which every delay is shorter than on AWS. Rates of traffic are not scaled."""
 

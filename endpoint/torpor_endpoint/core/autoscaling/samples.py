@@ -1,15 +1,16 @@
 """Makes readings of a variant's load into the data points that scaling policies track. Pure; callers give the time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, fsum
+
+from torpor_container.frozen_class import frozen
 
 POINTS_MAX = 100
 """More data points than any alarm evaluates."""
 
 
-@dataclass(frozen=True)
+@frozen
 class VariantLoad:
     """A variant's requests and instances at one moment."""
 
@@ -20,7 +21,7 @@ class VariantLoad:
     provisioned: int = 0  # ProvisionedConcurrency
 
 
-@dataclass(frozen=True)
+@frozen
 class FleetPart:
     """One fleet of a variant at one moment. A rollout has two, each with its share of the requests."""
 
@@ -51,7 +52,7 @@ def load_of(invocations: int, fleets: Sequence[FleetPart]) -> VariantLoad:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadReading:
     """One reading of a load. `capacity` is what bore it: ready instances, or provisioned concurrency."""
 
@@ -60,7 +61,7 @@ class LoadReading:
     capacity: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DataPoint:
     """A data point, with the end of its period in epoch seconds, and the least capacity in the period."""
 
@@ -106,7 +107,7 @@ def _came(one: LoadReading, other: LoadReading) -> int:
     return grown if grown >= 0 else other.load.invocations
 
 
-@dataclass(frozen=True)
+@frozen
 class Samples:
     """The data points of one metric, oldest first, and the readings since the last of them."""
 

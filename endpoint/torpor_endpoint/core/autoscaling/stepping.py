@@ -4,14 +4,14 @@ The rules are those of "How step scaling works" in the Application Auto Scaling 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import copysign, fsum, inf
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 
 
-@dataclass(frozen=True)
+@frozen
 class StepAdjustment:
     """The adjustment while `metric - threshold` is between `lower` and `upper`; None is no bound."""
 
@@ -28,7 +28,7 @@ class StepAdjustment:
         return lower <= breach < upper if above else lower < breach <= upper
 
 
-@dataclass(frozen=True)
+@frozen
 class StepScaling:
     adjustment_type: str  # a key of ADJUSTED
     steps: tuple[StepAdjustment, ...]
@@ -37,7 +37,7 @@ class StepScaling:
     adjustment_min: int | None = None  # of PercentChangeInCapacity, in instances
 
 
-@dataclass(frozen=True)
+@frozen
 class Breach:
     """An alarm's newest data points beyond its threshold; `above` is whether they are above it."""
 

@@ -4,11 +4,11 @@ The rules are those of "How target tracking scaling works" in the Application Au
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 from torpor_account.core.alarms import AlarmRule, State, judged
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 from torpor_endpoint.core.autoscaling.samples import DataPoint
@@ -20,7 +20,7 @@ TINY = 1e-9
 """The floating-point error that must not round a whole number of instances up."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tracked:
     """The interval between a metric's data points, and how many of them scale out and in."""
 
@@ -41,7 +41,7 @@ HIGH_RESOLUTION: Final = Tracked(Delay.SHORT_PERIOD, 3, 90)
 """ "Up to 6x faster" out than by minutes; in after the same fifteen minutes, ninety data points."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tracking:
     """Keep a metric at or below `target`: scale out after `points_out` data points above it, and in after `points_in`
     data points below LOW_SHARE of it."""
@@ -62,7 +62,7 @@ class Tracking:
         return AlarmRule("LessThanThreshold", self.target * LOW_SHARE, self.points_in, self.points_in)
 
 
-@dataclass(frozen=True)
+@frozen
 class Causes:
     """The causes in the activities that the high and the low alarm start."""
 

@@ -4,10 +4,11 @@ A component belongs to a variant whose endpoint configuration names no model. It
 of its specification, in memory, cores and accelerators that are its own.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.rollouts.rollout import Rollout
 
@@ -29,7 +30,7 @@ class PlacementStrategy(StrEnum):
     BINPACK = "BINPACK"  # to the fullest instance that has room
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyResources:
     """ComputeResourceRequirements: what each copy has to itself."""
 
@@ -39,7 +40,7 @@ class CopyResources:
     accelerators: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class ComponentSpecification:
     """One InferenceComponentSpecification, with the containers that it had when it was sent."""
 
@@ -58,7 +59,7 @@ class ComponentSpecification:
     request: dict[str, Any] = field(default_factory=dict)  # as sent, for DescribeInferenceComponent
 
 
-@dataclass(frozen=True)
+@frozen
 class ComponentRecord:
     """A component: its current specifications and copies, and those of an update (`pending_*`)."""
 

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+from torpor_container.frozen_class import frozen
 
 
 class EntityKind(StrEnum):
@@ -25,7 +27,7 @@ SEGMENTS: Mapping[EntityKind, str] = {
 """What comes before the name in an ARN."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LineageEntity:
     """An artifact, an action, a context, or the trial component of a job. `name` is its ARN."""
 
@@ -47,7 +49,7 @@ class LineageEntity:
         return str(self.source["SourceUri"])
 
 
-@dataclass(frozen=True)
+@frozen
 class LineageAssociation:
     """An edge. `name` has both ARNs, so that there is one from an entity to another."""
 

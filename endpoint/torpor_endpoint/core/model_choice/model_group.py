@@ -1,9 +1,11 @@
 """The record of a group: models that do the same task, with the accuracy, the latency and the price of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 HOUR_S: Final = 3600.0
 
@@ -17,7 +19,7 @@ class ModelTier(StrEnum):
     ASLEEP = "asleep"
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupedModel:
     """One model of a group. None, or an empty mapping, is what nobody measured.
 
@@ -58,7 +60,7 @@ class GroupedModel:
         return self.load_ms.get(tier)
 
 
-@dataclass(frozen=True)
+@frozen
 class ChoiceGroup:
     """A group by its name. `models` are in the order of its file."""
 

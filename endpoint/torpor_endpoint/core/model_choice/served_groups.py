@@ -1,15 +1,15 @@
 """The groups that one variant serves, by name, and why a name that could be a group's answers no call."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup
 
 OFF: Final[Mapping[str, "ServedGroup"]] = {}
 
 
-@dataclass(frozen=True)
+@frozen
 class ServedGroup:
     """A group, as calls meet it: `fault` says why its name answers none. `absent` are the models of its file whose
     objects are not below the prefix."""

@@ -8,9 +8,10 @@ Each may be absent. Nothing else is understood there, and what is not understood
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, NamedTuple
+
+from torpor_container.frozen_class import frozen
 
 ROWS_MAX: Final = 10**9
 
@@ -19,7 +20,7 @@ class BadNeed(ValueError):
     """The text does not say a need. The message names the attribute, and says what is understood."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StatedNeed:
     """`max_cost` is in dollars for one request. `rows`: how many rows it has; None if it does not say. With `nearest`
     the model that misses the need by the least answers where none meets it."""

@@ -1,8 +1,9 @@
 """Amounts of memory, processor cores and accelerators, and how much of an instance copies may have of each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 MEMORY_SHARE: Final = 0.9
 """The share of an instance's memory that copies may have; the rest is for what runs beside them."""
@@ -16,7 +17,7 @@ SLACK: Final = 1e-9
 """What sums of fractions of cores may be off by."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ComputeAmount:
     """What a copy needs, or what an instance has."""
 

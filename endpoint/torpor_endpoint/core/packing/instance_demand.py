@@ -1,15 +1,15 @@
 """How many instances copies want, of which type, where their number follows the copies."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
 from torpor_endpoint.core.packing.copy_placement import Places, place_most
 from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInstance
 from torpor_endpoint.core.resource_records import InstanceTypePool
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceBounds:
     """MinInstanceCount and MaxInstanceCount. Both are the present number where it does not follow the copies."""
 
@@ -17,7 +17,7 @@ class InstanceBounds:
     most: int
 
 
-@dataclass(frozen=True)
+@frozen
 class FurtherInstance:
     """An instance of this type is to come. `instead_of`: the number of the one that makes way for it; None where there
     are fewer than there may be."""
@@ -26,7 +26,7 @@ class FurtherInstance:
     instead_of: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceDemand:
     """What is wanted for copies that have no instance yet."""
 

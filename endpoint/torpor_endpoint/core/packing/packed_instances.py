@@ -1,8 +1,9 @@
 """Instances with the copies on them, as frozen values. They place nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.components.component_records import PlacementStrategy
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, total
 
@@ -14,7 +15,7 @@ class CopyId(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PackedCopy:
     """A copy, what it needs, and where the component wants its copies."""
 
@@ -24,7 +25,7 @@ class PackedCopy:
     instance_type: str | None = None  # the only type of instance that it may be on; None: any
 
 
-@dataclass(frozen=True)
+@frozen
 class PackedInstance:
     """An instance in a slot of this number. `empty_since_s`: since when it has had no copy; None if it has one."""
 

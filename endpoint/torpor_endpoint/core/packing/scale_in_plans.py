@@ -5,9 +5,9 @@ component copies onto fewer instances to release more instances."
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.packing.copy_placement import Places, place_all
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedInstance
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
@@ -19,7 +19,7 @@ NO_POLICY: Final = ScaleIn(ScaleInStrategy.IDLE_RELEASE)
 """What holds for a variant whose number of instances follows the copies, and that has no ScaleInPolicy."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyMove:
     """A copy of the component starts on `to`; once it serves, the one of this number on `source` ends."""
 
@@ -28,7 +28,7 @@ class CopyMove:
     to: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaleInPlan:
     """`released` have no copies and end now; those that copies leave are released once they are empty."""
 

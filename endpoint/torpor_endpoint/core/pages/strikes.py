@@ -1,14 +1,14 @@
 """The page of faults: what has struck so far, and what is left of the schedule."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from torpor_container.frozen_class import frozen
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.testing.fault_schedule import FaultSchedule
 
 
-@dataclass(frozen=True)
+@frozen
 class Strike:
     """A fault that has struck: its line of the schedule, and the object, or the invocation's model and instance."""
 
@@ -18,7 +18,7 @@ class Strike:
     """Epoch seconds of the endpoint's clock."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FaultState:
     """How far the schedule is."""
 

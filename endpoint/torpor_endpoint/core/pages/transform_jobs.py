@@ -1,13 +1,13 @@
 """The page of transform jobs: how far each is, how fast, and how long it takes yet."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torpor_container.frozen_class import frozen
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
 
 
-@dataclass(frozen=True)
+@frozen
 class JobProgress:
     """What one job has done, also before a restart of the endpoint. `ended` jobs are those of this run of it.
 

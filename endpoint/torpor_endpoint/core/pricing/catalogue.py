@@ -1,8 +1,9 @@
 """The sizes of SageMaker's hosting instances, as tables with one look-up: those of the EC2 type of the same name."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from torpor_container.frozen_class import frozen
 
 SERVERLESS_DISK_MIB = 5 * 1024
 """Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
@@ -103,7 +104,7 @@ instance with NVMe SSD volumes, SageMaker doesn't provision Amazon EBS General P
 _VCPUS = MappingProxyType({"medium": 1, "large": 2, "xlarge": 4})  # and `Nxlarge` is N times an xlarge
 
 
-@dataclass(frozen=True)
+@frozen
 class InstanceType:
     name: str
     vcpus: int

@@ -9,11 +9,12 @@ stay, which AWS calls UpdateRollbackFailed.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from math import inf
 from typing import Final
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.rollouts.rollout_policy import EVERYTHING, NOTHING, RolloutPolicy, Share
 
 REASON_MAX: Final = 1024
@@ -87,7 +88,7 @@ BACKWARD: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class FleetSizes:
     """One variant: the instances of its fleet before the rollout, and of its new fleet after it."""
 
@@ -96,7 +97,7 @@ class FleetSizes:
     green: int
 
 
-@dataclass(frozen=True)
+@frozen
 class FleetTarget:
     """What a phase asks for of one variant: instances that are ready, and the green fleet's share of the traffic."""
 
@@ -105,7 +106,7 @@ class FleetTarget:
     share: Share
 
 
-@dataclass(frozen=True)
+@frozen
 class Rollout:
     """Where a rollout stands, as the endpoint's record keeps it. Times are in epoch seconds of the endpoint's clock."""
 

@@ -5,9 +5,10 @@ clock.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from torpor_container.frozen_class import frozen
 
 
 class Strategy(StrEnum):
@@ -45,7 +46,7 @@ NOTHING = Share(0, 1)
 EVERYTHING = Share(1, 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class CapacitySize:
     """A number of instances, or a percentage of a fleet."""
 
@@ -69,7 +70,7 @@ class CapacitySize:
 WHOLE = CapacitySize(SizeType.CAPACITY_PERCENT, 100)
 
 
-@dataclass(frozen=True)
+@frozen
 class RolloutPolicy:
     """A DeploymentConfig, checked. The default is AWS's for an update without one: all at once, without a wait."""
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final
 
+from torpor_container.frozen_class import frozen
+
 
 class Occasion(StrEnum):
     READ = "a read of an object"
@@ -29,7 +31,7 @@ class FaultKind(StrEnum):
     THROTTLED = "throttled"
 
 
-@dataclass(frozen=True)
+@frozen
 class KindRow:
     """What a kind of fault strikes, and what it does."""
 
@@ -67,7 +69,7 @@ class BadFault(ValueError):
     """A fault cannot be read. The message names the line and the field."""
 
 
-@dataclass(frozen=True)
+@frozen
 class InjectedFault:
     """One fault. `model` restricts it to objects whose key ends so, and to invocations of this TargetModel."""
 
@@ -145,7 +147,7 @@ _NAMES = tuple(one.name for one in fields(InjectedFault) if one.name != "kind")
 _READ: Final[Mapping[str, type]] = {"model": str, "after": int, "times": int, "seconds": float, "from_s": float}
 
 
-@dataclass(frozen=True)
+@frozen
 class FaultSchedule:
     """The faults of one test. `parse(str(schedule))` is the same schedule."""
 
@@ -172,7 +174,7 @@ class FaultSchedule:
 class FaultCounts:
     """How far a schedule is: the occasions that each of its faults has had."""
 
-    schedule: FaultSchedule = FaultSchedule()
+    schedule: FaultSchedule = FaultSchedule()  # noqa: RUF009  frozen
     had: list[int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,11 +6,12 @@ for a while (`quiet_until_s`) needs no stop before that.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import inf
 
+from torpor_container.frozen_class import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Appointment:
     """The next look of one chore, in steady seconds."""
 

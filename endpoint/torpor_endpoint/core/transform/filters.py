@@ -6,8 +6,9 @@ with negative indexes. A row of CSV is an array of its columns.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from torpor_container.frozen_class import frozen
 
 NAME = re.compile(r"\.\s*([^\s.\[\]'\"*$,:]+)")
 WILDCARD = re.compile(r"\.\s*\*|\[\s*\*\s*\]")
@@ -25,7 +26,7 @@ class NothingKept(Exception):
     """The record lacks what the filter names. The text tells a person what."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Filter:
     """A parsed expression. `of_rows` says whether it fits rows of CSV."""
 

@@ -5,11 +5,11 @@
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
 from torpor_container.core.target_names import is_target
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.transform.filters import Filter, NothingKept
 from torpor_endpoint.core.transform.record_formats import RecordFormat
 
@@ -30,7 +30,7 @@ class ModelPart(NamedTuple):
     body: bytes
 
 
-@dataclass(frozen=True)
+@frozen
 class DataProcessing:
     """What a job does with records beside the model. `input` and `output` keep everything where there is no filter.
 

@@ -1,9 +1,9 @@
 """How a job sends its payloads: what the request says, else what the container advises, else AWS's defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.transform.splitting import BatchStrategy, SplitType
 
 MIB = 1024 * 1024
@@ -21,7 +21,7 @@ class BadAdvice(Exception):
     """What the container advises does not fit. The text tells a person what."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TransformSettings:
     """`at_once` is the number of payloads that one instance has at the same time. `payload_mib` 0 is no limit."""
 

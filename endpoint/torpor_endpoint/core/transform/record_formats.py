@@ -11,11 +11,12 @@ import csv
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import islice
 from math import isinf
 from typing import Any
+
+from torpor_container.frozen_class import frozen
 
 INPUT, OUTPUT = "SageMakerInput", "SageMakerOutput"
 IN_QUOTES = frozenset('",\r\n')
@@ -26,7 +27,7 @@ BATCH = 2000
 """Rows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordFormat:
     """One content type. `read` raises ValueError, csv.Error and RecursionError, also in the midst of its records.
 

@@ -1,10 +1,12 @@
 """The record of the labels of one model of one endpoint, and how a label moves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class VersionLabels:
     """`before` has the version that each label had before its last move; 0 for a label that was new then."""
 

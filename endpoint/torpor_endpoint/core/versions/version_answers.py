@@ -17,9 +17,11 @@ there is in the `versions` of its pool: `names`, and `version_of` for the artifa
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
+
+from torpor_container.frozen_class import frozen
 
 MARK: Final = "@"
 DEFAULT: Final = "default"
@@ -33,7 +35,7 @@ class NoSuchVersion(ValueError):
     """A target names a version or a label that does not answer. The text says which there are."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AnsweringVersions:
     """What answers the calls of one name. `artifacts` has the key below the prefix of each version that may answer.
 

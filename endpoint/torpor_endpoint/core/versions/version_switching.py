@@ -12,14 +12,15 @@ which moves by these rules:
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torpor_container.core.versions.version_policies import VersionPolicy
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.versions.version_answers import DEFAULT, AnsweringVersions
 from torpor_endpoint.core.versions.version_layout import VERSIONED
 
 
-@dataclass(frozen=True)
+@frozen
 class VersionsInMemory:
     """Which versions of one name are in the memory of an instance, and which could not be loaded lately."""
 
@@ -29,7 +30,7 @@ class VersionsInMemory:
     """The keys in memory whose versions are withdrawn: they have to leave it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class VersionPlan:
     """What answers from now on, and which versions are to be loaded beside."""
 

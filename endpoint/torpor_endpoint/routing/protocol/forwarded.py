@@ -1,13 +1,12 @@
 """A request that a router hands on to the control whole, and the control's answer, as values and as JSON."""
 
-from dataclasses import dataclass
-
 from torpor_account.aws.wire.asgi import App, Message, Scope
+from torpor_container.frozen_class import frozen
 
 HeaderTexts = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardedRequest:
     """The router has verified its caller."""
 
@@ -16,7 +15,7 @@ class ForwardedRequest:
     body: bytes
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardedAnswer:
     status: int
     headers: HeaderTexts

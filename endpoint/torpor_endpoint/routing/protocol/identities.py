@@ -1,12 +1,12 @@
 """Who may call, for routers that verify callers: the rows of IAM's tables, and those of tags, as they stand."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
 
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.storage.databases.database import Database
+from torpor_container.frozen_class import frozen
 
 TABLES = ("users", "access_keys", "roles", "managed_policies", "temporary_keys", "user_groups")
 """The tables of `RecordTable` that `Directory` reads."""
@@ -14,7 +14,7 @@ TABLES = ("users", "access_keys", "roles", "managed_policies", "temporary_keys",
 Rows = tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Identities:
     """`owner` is the root's access key; `tables` has the rows by table, and `tags` those of all resources."""
 

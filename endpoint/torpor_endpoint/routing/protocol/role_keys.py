@@ -1,9 +1,9 @@
 """The temporary credentials of a role, with which a router writes what it captures."""
 
-from dataclasses import dataclass
+from torpor_container.frozen_class import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class RoleKeys:
     """`expires_s` is in epoch seconds."""
 

@@ -1,8 +1,8 @@
 """The options of a router in one table, for the command line and the documentation."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from torpor_container.frozen_class import frozen
 from torpor_container.http.sharing.shared_port import SharedPort, read
 from torpor_endpoint.options import Option, port
 
@@ -26,7 +26,7 @@ ROUTER_OPTIONS: tuple[Option, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class RouterOptions:
     """The values of the options, by the `field` of each row."""
 

@@ -1,11 +1,11 @@
 """Parses an InvokeEndpointAsync request: its headers, checked by AWS's service model, become an `AsyncRequest`."""
 
-from dataclasses import dataclass
 from itertools import chain
 
 from torpor_account.aws.validation import Violation, message, shown
 from torpor_account.aws.wire.asgi import Scope
 from torpor_account.core.s3_address import NoS3Address, s3_url
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.async_inference.requests import (
     TIMEOUT_S,
     TTL_S,
@@ -64,7 +64,7 @@ def parse_async(scope: Scope) -> Invoke:
     return Invoke(headers)
 
 
-@dataclass(frozen=True)
+@frozen
 class AsyncParameters:
     """What InvokeEndpointAsync has beside InvokeEndpoint."""
 

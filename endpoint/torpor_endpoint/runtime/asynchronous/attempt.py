@@ -9,7 +9,7 @@ import mmap
 import shutil
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from torpor_account.s3.access.embedded import (
 )
 from torpor_account.storage.failures import is_machines
 from torpor_account.storage.outage_log import OutageLog
+from torpor_container.frozen_class import frozen
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import size_of
 from torpor_container.transport.upstream_answers import Body, UpstreamBroken
@@ -82,7 +83,7 @@ UNWRITTEN = (
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class AttemptSite:
     """What all attempts share. `place` names a new request to an endpoint. `epoch` gives seconds since 1970, and
     `steady` seconds that only go forward. `as_role` makes of `storage` one that acts as the role of a model."""

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.topics import Topics
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue
@@ -24,7 +24,7 @@ THREADS = 8
 """For the inputs and results of asynchronous requests on their way from and to S3."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AsyncSite:
     """What asynchronous requests share with their endpoint. `noted` is called with a log that has grown."""
 

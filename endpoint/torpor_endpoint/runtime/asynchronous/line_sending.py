@@ -8,7 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.core.outages.waiting import pause_s
@@ -16,6 +16,7 @@ from torpor_account.log_lines import about
 from torpor_account.metrics import metrics
 from torpor_account.outer_edge import outer_edge
 from torpor_account.storage.outage_log import OutageLog
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.async_inference.attempts import (
     MachineFailed,
     Outcome,
@@ -44,7 +45,7 @@ PAUSES_S = (0.5, 5.0)
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class SendingDesk:
     """What all lines share. `clock` gives epoch seconds."""
 

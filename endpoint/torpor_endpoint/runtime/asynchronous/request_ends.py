@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from torpor_account.s3.access.embedded import (
 )
 from torpor_account.storage.failures import is_machines
 from torpor_account.storage.outage_log import OutageLog
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
     MachineFailed,
@@ -47,7 +48,7 @@ LOGGED_BYTES = 2048
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestEnds:
     """What an instance has answered is never asked again: its end is kept until that succeeds.
 

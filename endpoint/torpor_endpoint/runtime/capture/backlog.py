@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.capture import CapturedRequest
 
 NOTE_BYTES = 8192
@@ -21,7 +21,7 @@ class Note(Protocol):
         """What the request's record is made of."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CaptureLimits:
     """The most that data capture holds in memory, over all endpoints: bytes, and records that wait to be encoded."""
 

@@ -1,9 +1,9 @@
 """The table of scalable dimensions of the namespace `sagemaker`, and the form of each one's resource ids."""
 
 import re
-from dataclasses import dataclass
 
 from torpor_account.aws.calls import Call
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.services.autoscaling import errors
 
 NAMESPACE = "sagemaker"
@@ -17,7 +17,7 @@ CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
 COPIES = "sagemaker:inference-component:DesiredCopyCount"
 
 
-@dataclass(frozen=True)
+@frozen
 class Dimension:
     """One scalable dimension. `metrics` are the predefined metrics that a policy may track."""
 

@@ -3,9 +3,10 @@
 `request` holds what a caller sent, to show it again. The scaler reads the other members.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 from torpor_endpoint.core.autoscaling.stepping import StepScaling
 
@@ -13,14 +14,14 @@ DEFAULT_COOLDOWN_S = int(DELAYS[Delay.COOLDOWN].seconds)
 """The cooldown of a policy that names none, in seconds."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Suspended:
     scale_in: bool = False
     scale_out: bool = False
     scheduled: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalableTarget:
     resource_id: str
     dimension: str
@@ -36,7 +37,7 @@ class ScalableTarget:
         return target_name(self.resource_id, self.dimension)
 
 
-@dataclass(frozen=True)
+@frozen
 class CustomMetric:
     """One CloudWatch metric, over one period."""
 
@@ -47,7 +48,7 @@ class CustomMetric:
     unit: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricQuery:
     """One query of metric math: an expression over the other queries, or a metric."""
 
@@ -57,7 +58,7 @@ class MetricQuery:
     returned: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetTracking:
     """Keep a metric near `target`. Exactly one of `predefined`, `custom` and `queries` names the metric."""
 
@@ -75,7 +76,7 @@ class TargetTracking:
         return self.predefined, self.custom, self.queries
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalingPolicy:
     """A policy with either `target_tracking` or `step_scaling`."""
 
@@ -98,7 +99,7 @@ class ScalingPolicy:
         return f"{self.target}|{self.policy_name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class ScheduledAction:
     """New bounds for a target at the times of `schedule`, which `core.autoscaling.schedules` parses."""
 
@@ -123,7 +124,7 @@ class ScheduledAction:
         return f"{self.target}|{self.action_name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class NotScaledReason:
     code: str
     capacity_max: int | None = None
@@ -131,7 +132,7 @@ class NotScaledReason:
     capacity: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Activity:
     """One scaling activity, also one that did not scale. `activity_id` is unique."""
 

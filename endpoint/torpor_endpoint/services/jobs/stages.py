@@ -1,9 +1,11 @@
 """The record of a job, and the table of its stages. Pure: callers give the time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
+
+from torpor_container.frozen_class import frozen
 
 REASON_MAX = 1024
 """The most characters of a FailureReason, by the service model."""
@@ -12,7 +14,7 @@ S = TypeVar("S", bound=StrEnum)
 J = TypeVar("J", bound="JobRecord[Any]")
 
 
-@dataclass(frozen=True)
+@frozen
 class JobKind(Generic[S]):
     """The stages of one kind of job. `statuses` are AWS's, of each stage; `moves` says where a job may go from each.
 
@@ -28,7 +30,7 @@ class JobKind(Generic[S]):
     moves: Mapping[S, frozenset[S]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Transition(Generic[S]):
     """One stage of a job, with its times in epoch seconds. `ended_s` is None for the present stage."""
 
@@ -37,7 +39,7 @@ class Transition(Generic[S]):
     ended_s: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class JobRecord(Generic[S]):
     """One job. `request` is that of the operation that created it, without tags. The last transition is the present
     stage."""

@@ -1,9 +1,9 @@
 """The record of a training job, and the table of its stages."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.services.jobs.stages import JobKind, JobRecord
 
 
@@ -49,7 +49,7 @@ MOVES: dict[TrainingStage, frozenset[TrainingStage]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class TrainingJob(JobRecord[TrainingStage]):
     """One training job. `request` is that of CreateTrainingJob, without tags."""
 

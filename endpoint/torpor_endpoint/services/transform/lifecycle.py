@@ -1,9 +1,9 @@
 """The record of a transform job, and the table of its stages."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.services.jobs.stages import JobKind, JobRecord
 
@@ -38,7 +38,7 @@ MOVES: dict[TransformStage, frozenset[TransformStage]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class TransformJob(JobRecord[TransformStage]):
     """One transform job. `request` is that of CreateTransformJob, without tags.
 

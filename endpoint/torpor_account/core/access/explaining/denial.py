@@ -1,11 +1,10 @@
 """What a denial was made of, as a value that can be kept and shown: no secrets, and of bounded size."""
 
-from dataclasses import dataclass
-
 from torpor_account.core.access.evaluation import AccessDecision, PolicySource, decide, decide_trust
 from torpor_account.core.access.explaining.statements import looked_at, recording, verdict
 from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion
 from torpor_account.core.access.principals import Principal
+from torpor_container.frozen_class import frozen
 
 TEXT_MAX = 512
 """The most characters of one text in a denial: callers choose the names of models and sessions."""
@@ -17,7 +16,7 @@ HIDDEN = frozenset(("aws:referer", "sts:externalid"))
 HIDDEN_VALUE = "(not kept)"
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyLookedAt:
     """One policy that had a say. `kind` is where it stands, and `says` what it says about the request."""
 
@@ -26,7 +25,7 @@ class PolicyLookedAt:
     says: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextKey:
     """A condition key that a policy asked for. It has no values if the request lacks it."""
 
@@ -34,7 +33,7 @@ class ContextKey:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Denial:
     """One refusal. `resource` is None where the call does not name it. `why` names the statement that denied, if one
     did. `at_s` is in epoch seconds, `request_id` is the one that the caller saw."""

@@ -7,11 +7,11 @@ service brings its rows.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
 from torpor_container.core.target_names import is_target, name_of
+from torpor_container.frozen_class import frozen
 
 Params = Mapping[str, Any]
 """The members of a call by their names on the wire."""
@@ -30,7 +30,7 @@ DEFAULT_ROLE = "TorporRole"
 ANY = ("*",)
 
 
-@dataclass(frozen=True)
+@frozen
 class OperationRight:
     """One row. `passes` are members with roles that the service will assume: each needs iam:PassRole."""
 

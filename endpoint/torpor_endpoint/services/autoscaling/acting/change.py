@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.outer_edge import outer_edge
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
@@ -26,7 +26,7 @@ class NotApplied(Exception):
     """The change was refused, or it failed. The text is the reason in the activity."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangeContext:
     """What every change needs. `clock` gives epoch seconds."""
 

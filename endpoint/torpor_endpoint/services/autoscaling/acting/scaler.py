@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from torpor_account.metrics.registry import MetricRegistry
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.deciding import Change, NoChange
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
@@ -23,7 +23,7 @@ Samples = Callable[[str], VariantLoad | None]
 """Takes a resource id; returns None while the variant or inference component does not serve."""
 
 
-@dataclass(frozen=True)
+@frozen
 class World:
     """What a scaler reads and acts on."""
 

@@ -10,10 +10,11 @@ from torpor_account.cloudwatch.alarms.shapes import actions, period_s, rule
 from torpor_account.core.alarms import AlarmRule, State, taken
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.stepping import Breach
 
 
-@dataclass(frozen=True)
+@frozen
 class Invoked:
     """An alarm's invocation of a policy, for the newest of the data points that brought the alarm into its state."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_account.core.alarms import State
 from torpor_account.metrics.registry import MetricRegistry
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling import stepping
 from torpor_endpoint.core.autoscaling.deciding import (
     Change,
@@ -31,7 +32,7 @@ from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
 from torpor_endpoint.services.autoscaling.scaling_records import ScalableTarget, ScalingPolicy, TargetTracking
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetRecords:
     """The stored records at one look: a target, its policies, and all alarms."""
 

@@ -1,7 +1,6 @@
 """The metrics that target tracking tracks: predefined ones as a table, and customized ones read from CloudWatch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from torpor_account.aws.errors import AwsError
@@ -11,6 +10,7 @@ from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S
 from torpor_account.metrics.windows import PeriodWindow
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import (
     Measure,
@@ -26,7 +26,7 @@ SUMMED: Final = ("Sum", "SampleCount")
 """Statistics that mean nothing before their minute is over."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Predefined:
     """A predefined metric. The alarms show `metric` and `statistic`."""
 

@@ -5,10 +5,10 @@ import os
 from asyncio import StreamReader, StreamReaderProtocol
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from torpor_container.frozen_class import frozen
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.waiting.quiet_timeout import patiently
@@ -31,7 +31,7 @@ class How(Enum):
     TOO_LONG = "ran too long"
 
 
-@dataclass(frozen=True)
+@frozen
 class ScriptEnd:
     """The end of a script. `code` is the exit code that a container would have: 128 + N for signal N."""
 
@@ -39,7 +39,7 @@ class ScriptEnd:
     code: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Ending:
     """When to end a script: after `runtime_s` or when `stop` is set, by SIGTERM, and `grace_s` later by SIGKILL.
 

@@ -1,10 +1,12 @@
 """The record of an inference experiment, and the table of its statuses. Pure: callers give the time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
+
+from torpor_container.frozen_class import frozen
 
 REASON_MAX = 1024
 """The most characters of a StatusReason, by the service model."""
@@ -48,7 +50,7 @@ class Action(StrEnum):
     PROMOTE = "Promote"
 
 
-@dataclass(frozen=True)
+@frozen
 class StopOrder:
     """How an experiment ends. `desired` are DesiredModelVariants as sent. At the end of the schedule the endpoint gets
     its variants of before back, whatever the actions."""
@@ -60,7 +62,7 @@ class StopOrder:
     scheduled: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class InferenceExperiment:
     """One experiment. Times are epoch seconds. `settings` are members of CreateInferenceExperiment as sent, or as an
     update has changed them."""
@@ -99,7 +101,7 @@ class InferenceExperiment:
         return f"{self.name[:STEM_MAX].rstrip('-')}-{digest}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Roles:
     """The two variants of an experiment's settings by their names, and the share of requests that are copied."""
 

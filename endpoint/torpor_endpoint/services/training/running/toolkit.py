@@ -5,10 +5,10 @@ The names and forms are those of the sagemaker-training-toolkit, so that a scrip
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 
 PROGRAM = "sagemaker_program"
@@ -32,7 +32,7 @@ OWN_PARAMETERS = frozenset(
 """The toolkit's own hyperparameters. Any other `sagemaker_*` is a parameter of a framework."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolkitFolders:
     """The folders of a job, which are below `/opt/ml` in AWS's containers, and below `root` here."""
 

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from itertools import count
@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_account.storage.outage_log import OutageLog
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.ledger_records import TRANSFORM_JOB
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
@@ -63,7 +64,7 @@ TracesOfJob = Callable[[str, str, InstancePool], PayloadTraces | None]
 """Takes a job's name, its ARN and its instances; returns what traces its payloads, if anything does."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TransformSite:
     """What all jobs share. Each has a folder of its name below `folder` until it has ended.
 
