@@ -19,8 +19,8 @@ Method = Callable[..., Any]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Make this class a frozen dataclass: `dataclasses.fields`, `replace` and `asdict` take its instances. A method
-    that the class defines itself stays. Slots, `InitVar` and fields by keyword alone are left to `dataclass`."""
+    """Make this class a frozen dataclass, whose instances `fields` and `replace` take. A method that the class defines
+    itself stays. Slots, variables of `__init__` alone and fields by keyword alone are left to `dataclass`."""
     own = {name for name, method in vars(cls).items() if method is not None}  # None: no hash, since it has `__eq__`
     all_fields: tuple[Field[Any], ...] = fields(dataclass(init=False, repr=False, eq=False)(cls))  # type: ignore[arg-type]  # it is a dataclass by now
     names = frozenset(one.name for one in all_fields)
