@@ -22,7 +22,7 @@ def frozen(cls: type[T]) -> type[T]:
     """Make this class a frozen dataclass, whose instances `fields` and `replace` take. A method that the class defines
     itself stays. Slots, variables of `__init__` alone and fields by keyword alone are left to `dataclass`."""
     own = {name for name, method in vars(cls).items() if method is not None}  # None: no hash, since it has `__eq__`
-    all_fields: tuple[Field[Any], ...] = fields(dataclass(init=False, repr=False, eq=False)(cls))  # type: ignore[arg-type]  # it is a dataclass by now
+    all_fields = _made_dataclass(cls)
     names = frozenset(one.name for one in all_fields)
     methods: dict[str, Method] = {
         "__init__": _first_init(cls),
@@ -37,6 +37,15 @@ def frozen(cls: type[T]) -> type[T]:
             method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
             setattr(cls, name, method)
     return cls
+
+
+def _made_dataclass(cls: Any) -> tuple[Field[Any], ...]:
+    """Makes it a dataclass without methods, and returns its fields. Its bases and the classes below may be made frozen
+    by `dataclass`, which looks whether both are."""
+    inherits = any(hasattr(base, "__dataclass_fields__") for base in cls.__mro__[1:])
+    made = dataclass(init=False, repr=False, eq=False, frozen=inherits)(cls)
+    made.__dataclass_params__.frozen = True
+    return fields(made)
 
 
 def _first_init(cls: Any) -> Method:

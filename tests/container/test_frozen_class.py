@@ -148,6 +148,27 @@ class Pickled:
     b: tuple[int, ...] = ()
 
 
+@pytest.mark.parametrize("above", MADE_BY.values())
+@pytest.mark.parametrize("under", MADE_BY.values())
+def test_a_class_inherits_from_one_that_was_made_otherwise(above: Make, under: Make) -> None:
+    class Below(single(above)):  # type: ignore[misc]  # it is made here
+        more: int = 0
+
+    made = under(Below)(1, 2)
+
+    assert (made.only, made.more) == (1, 2)
+    with pytest.raises(FrozenInstanceError):
+        made.only = 2
+
+
+def test_a_class_that_is_not_frozen_inherits_from_none_that_is() -> None:
+    class Below(single(frozen)):  # type: ignore[misc]  # it is made here
+        more: int = 0
+
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+        dataclass(Below)
+
+
 def test_an_instance_is_pickled() -> None:
     assert pickle.loads(pickle.dumps(Pickled(1, (2,)))) == Pickled(1, (2,))
 
