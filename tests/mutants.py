@@ -96,6 +96,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "versions",
         "lineage",
         "model_choice",
+        "tuning",
         "routing",
         "lifecycle",
         "components",

@@ -63,6 +63,7 @@ _COMPONENT = _sagemaker("inference-component", "InferenceComponentName")
 _MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config", "EndpointConfigName")
 _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
 _PROCESSING = _sagemaker("processing-job", "ProcessingJobName")
+_TUNING = _sagemaker("hyper-parameter-tuning-job", "HyperParameterTuningJobName")
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
 
 
@@ -134,6 +135,16 @@ _OF_TRAINING_JOB = members(
     VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
     VpcSubnets="VpcConfig.Subnets",
 )
+_OF_TUNING_JOB = members(
+    InstanceTypes="TrainingJobDefinition.ResourceConfig.InstanceType",
+    VolumeKmsKey="TrainingJobDefinition.ResourceConfig.VolumeKmsKeyId",
+    OutputKmsKey="TrainingJobDefinition.OutputDataConfig.KmsKeyId",
+    InterContainerTrafficEncryption="TrainingJobDefinition.EnableInterContainerTrafficEncryption",
+    NetworkIsolation="TrainingJobDefinition.EnableNetworkIsolation",
+    VpcSecurityGroupIds="TrainingJobDefinition.VpcConfig.SecurityGroupIds",
+    VpcSubnets="TrainingJobDefinition.VpcConfig.Subnets",
+)
+_TRIAL_ROLE = "TrainingJobDefinition.RoleArn"
 _OF_CHANNEL = members(
     FileSystemAccessMode="DataSource.FileSystemDataSource.FileSystemAccessMode",
     FileSystemDirectoryPath="DataSource.FileSystemDataSource.DirectoryPath",
@@ -201,6 +212,10 @@ SAGEMAKER: Rights = {
     **rows(_PROCESSING, "CreateProcessingJob", keys=_OF_PROCESSING_JOB, passes=("RoleArn",), tagged=True),
     **rows(_PROCESSING, "DescribeProcessingJob", "StopProcessingJob", "DeleteProcessingJob"),
     **rows(anything, "ListProcessingJobs"),
+    **rows(_TUNING, "CreateHyperParameterTuningJob", keys=_OF_TUNING_JOB, passes=(_TRIAL_ROLE,), tagged=True),
+    **rows(_TUNING, "DescribeHyperParameterTuningJob", "StopHyperParameterTuningJob", "DeleteHyperParameterTuningJob"),
+    **rows(_TUNING, "ListTrainingJobsForHyperParameterTuningJob"),
+    **rows(anything, "ListHyperParameterTuningJobs"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
     **rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),
     **rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),

@@ -1,4 +1,4 @@
-"""The parts of training, processing and transform jobs: their records, what does their work, and their queues."""
+"""The parts of training, processing, transform and tuning jobs: their records, their work and their queues."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -27,6 +27,9 @@ from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.transform_work import TracesOfJob, TransformSite, TransformWork
+from torpor_endpoint.services.tuning.lifecycle import TuningJob
+from torpor_endpoint.services.tuning.running.trial_jobs import TrialJobs
+from torpor_endpoint.services.tuning.running.tuning_work import TuningWork
 
 TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 """Nobody waits for the answers of an instance whose job has ended or was stopped."""
@@ -56,7 +59,7 @@ class JobSite:
 
 
 class JobParts:
-    """`training`, `processing` and `transform` are the queues of jobs."""
+    """`training`, `processing`, `transform` and `tuning` are the queues of jobs."""
 
     def __init__(self, site: JobSite) -> None:
         cpus = os.cpu_count() or 1
@@ -72,16 +75,19 @@ class JobParts:
         self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock)
         self.transform_work = TransformWork(_transform_site(site, cpus))
         self.transform = JobQueue(self.transform_records, self.transform_work, parallel=cpus)
+        self.tuning_records = JobRecords(site.database, "tuning_jobs", TuningJob, site.clock)
+        trial_jobs = TrialJobs(self.training_records, self.training, folders.training_logs, site.clock)
+        self.tuning_work = TuningWork(self.tuning_records, trial_jobs)
+        self.tuning = JobQueue(self.tuning_records, self.tuning_work, parallel=cpus)
 
     def has(self, arn: str) -> bool:
         """Whether a job has this ARN."""
-        return any(
-            records.has(arn) for records in (self.training_records, self.processing_records, self.transform_records)
-        )
+        kinds = (self.training_records, self.processing_records, self.transform_records, self.tuning_records)
+        return any(records.has(arn) for records in kinds)
 
     def queues(self) -> tuple[JobQueue[Any], ...]:
         """In the order in which they start."""
-        return (self.training, self.processing, self.transform)
+        return (self.training, self.processing, self.transform, self.tuning)
 
     def writing(self) -> set[Path]:
         """The logs of the scripts that run."""

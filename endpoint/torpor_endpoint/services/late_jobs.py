@@ -11,7 +11,7 @@ from torpor_account.storage.databases.database import Database
 if TYPE_CHECKING:
     from torpor_endpoint.services.job_parts import JobParts
 
-TABLES = ("training_jobs", "processing_jobs", "transform_jobs")
+TABLES = ("training_jobs", "processing_jobs", "transform_jobs", "tuning_jobs")
 """The tables of the records of jobs. `job_parts` has a queue for each."""
 
 

@@ -25,8 +25,10 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.training import operations as training
     from torpor_endpoint.services.transform import differences as of_transform
     from torpor_endpoint.services.transform import operations as transform
+    from torpor_endpoint.services.tuning import differences as of_tuning
+    from torpor_endpoint.services.tuning import operations as tuning
 
-    jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS)
+    jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS, *tuning.OPERATIONS)
     operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *lineage.OPERATIONS)
     known = {
         **empty_lists.DIFFERENCES,
@@ -37,6 +39,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_training.DIFFERENCES,
         **of_processing.DIFFERENCES,
         **of_transform.DIFFERENCES,
+        **of_tuning.DIFFERENCES,
     }
     unused = {
         **differences.WITHOUT_EFFECT,
@@ -44,6 +47,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_training.WITHOUT_EFFECT,
         **of_processing.WITHOUT_EFFECT,
         **of_transform.WITHOUT_EFFECT,
+        **of_tuning.WITHOUT_EFFECT,
     }
     return ServiceTables(service.compose, operations, known, unused, service.KEPT)
 

@@ -58,5 +58,6 @@ RECORDS = DatabasePart(
         Migration("CREATE INDEX packages_by_group ON model_packages (group_name);"),
         record_tables("lineage_entities", "lineage_associations"),
         record_tables("processing_jobs"),
+        record_tables("tuning_jobs"),
     ),
 )

@@ -17,13 +17,11 @@ from tests.endpoint.account.helpers.operation_parameters import (
     COMPONENTS,
     EXPERIMENTS,
     IAM,
+    JOBS,
     LOGS,
-    PROCESSING,
     S3,
     SAGEMAKER,
     STS,
-    TRAINING,
-    TRANSFORM,
 )
 from tests.endpoint.account.helpers.operation_walk import Row
 from tests.endpoint.account.helpers.resting_endpoint import resting
@@ -49,7 +47,7 @@ IN_CLOUDWATCHS_WORDS = ("PutMetricData", "GetMetricStatistics")
 """CloudWatch names a parameter that is missing, or that is in no enumeration, in words of its own here."""
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM},
+    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **JOBS},
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
     "application-autoscaling": AUTOSCALING,
@@ -127,7 +125,7 @@ OWN_RULES = re.compile(
     r"|must be from 5 to 50|must not be more than|must not be smaller than|one archive"
     # Lists that are always empty, and what jobs of this machine can have.
     r"|NextToken is not one|need ContainerEntrypoint|runs no other container|must be a folder below"
-    r"|InstanceCount must be 1"
+    r"|InstanceCount must be 1|MinValue and MaxValue must be|CategoricalParameterRanges only|needs a continuous range"
     # The state of this endpoint.
     r"|give one of them|names a part of a model package|Cannot determine which one"
     r"|must be InService|already exists|No scalable target|the only one here|Invalid Marker|nextToken is invalid"
@@ -144,6 +142,7 @@ NAMES = {
     "CreateEndpoint": "EndpointName",
     "CreateTrainingJob": "TrainingJobName",
     "CreateProcessingJob": "ProcessingJobName",
+    "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
     "CreateTransformJob": "TransformJobName",
     "CreateInferenceExperiment": "Name",
     "CreateAction": "ActionName",

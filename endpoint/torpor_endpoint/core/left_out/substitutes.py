@@ -19,7 +19,6 @@ SUBSTITUTES: Final[tuple[tuple[str, str], ...]] = (
     (r"\w*(AIBenchmark|AIRecommendation|AIWorkload)\w*", "Measure the endpoint itself, by `torpor replay` and `torpor plan`."),
     (r"\w*InferenceRecommendations\w*|GetScalingConfigurationRecommendation", "`torpor plan` recommends an instance type and a scaling policy."),
     (r"\w*(AutoML)\w*", "Call CreateTrainingJob with an algorithm or a script of your own."),
-    (r"\w*HyperParameterTuning\w*", "Call CreateTrainingJob for each set of hyperparameters."),
     (r"\w*PipelineVersions?", "A pipeline has one definition here: DescribePipeline shows it, and UpdatePipeline replaces it."),
     (r"\w*Pipeline\w*", "Call the operations of the steps one after another."),
     (r"UpdateTrainingJob|\w*TrainingSession\w*", "A training job runs as it was created: stop it, and create another."),

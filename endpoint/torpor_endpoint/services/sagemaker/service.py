@@ -22,6 +22,7 @@ from torpor_endpoint.services.sagemaker.registry import package_operations as re
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
+from torpor_endpoint.services.tuning import operations as tuning
 
 if TYPE_CHECKING:
     from torpor_account.core.access.rights.right_rows import Rights
@@ -82,6 +83,16 @@ def compose(parts: SageMakerParts) -> Service[Control]:
     processed = processing.Processing(
         jobs.processing_records, jobs.processing, tags.put, tags.forget, parts.clock, scripts, check_role
     )
+    tuned = tuning.Tuning(
+        jobs.tuning_records,
+        jobs.tuning,
+        jobs.tuning_work.current,
+        tags.put,
+        tags.forget,
+        parts.clock,
+        scripts,
+        check_role,
+    )
     transforming = transform.Transforming(
         jobs.transform_records,
         jobs.transform,
@@ -97,6 +108,7 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         **bound(training.OPERATIONS, trained),
         **bound(processing.OPERATIONS, processed),
         **bound(transform.OPERATIONS, transforming),
+        **bound(tuning.OPERATIONS, tuned),
         **bound(experiments.OPERATIONS, parts.experimenting),
     }
     return service(parts.control, account=parts.account, more=more)

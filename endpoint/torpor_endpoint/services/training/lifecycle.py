@@ -51,7 +51,8 @@ MOVES: dict[TrainingStage, frozenset[TrainingStage]] = {
 
 @frozen
 class TrainingJob(JobRecord[TrainingStage]):
-    """One training job. `request` is that of CreateTrainingJob, without tags."""
+    """One training job. `request` is that of CreateTrainingJob, without tags. `tuning_job_arn` is that of the tuning
+    job that began it."""
 
     KIND: ClassVar[JobKind[TrainingStage]] = JobKind(
         noun="training job",
@@ -62,6 +63,8 @@ class TrainingJob(JobRecord[TrainingStage]):
         statuses={stage: status for stage, (status, _) in STAGES.items()},
         moves=MOVES,
     )
+
+    tuning_job_arn: str | None = None
 
     @property
     def started_s(self) -> float | None:

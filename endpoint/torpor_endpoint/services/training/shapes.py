@@ -22,6 +22,7 @@ def description(job: TrainingJob) -> dict[str, Any]:
         "StoppingCondition": {"MaxRuntimeInSeconds": RUNTIME_MAX_S, **job.request.get("StoppingCondition", {})},
         "SecondaryStatusTransitions": list(map(_transition, job.transitions)),
         "FailureReason": job.failure_reason,
+        "TuningJobArn": job.tuning_job_arn,
         # The service model requires it, so it says from the start where the model will be.
         "ModelArtifacts": {"S3ModelArtifacts": f"{results(job)}/model.tar.gz"},
         "TrainingStartTime": job.started_s,

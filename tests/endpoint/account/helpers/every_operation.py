@@ -10,14 +10,12 @@ from tests.endpoint.account.helpers.operation_parameters import (
     EXPERIMENTS,
     IAM,
     INVOKING,
+    JOBS,
     LOGS,
-    PROCESSING,
     S3,
     SAGEMAKER,
     SAGEMAKER_END,
     STS,
-    TRAINING,
-    TRANSFORM,
 )
 from tests.endpoint.account.helpers.operation_walk import Row, Walk
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
@@ -25,7 +23,7 @@ from tests.endpoint.helpers.model_artifacts import booster, packed, put
 from torpor_endpoint.services.service_register import SERVICES
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM, **SAGEMAKER_END},
+    "sagemaker": {**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **JOBS, **SAGEMAKER_END},
     "sagemaker-runtime": INVOKING,
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
@@ -45,7 +43,7 @@ def walked(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
     """The answers of an endpoint, by service."""
     put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
     walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
-    walks["sagemaker"].through({**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **TRAINING, **PROCESSING, **TRANSFORM})
+    walks["sagemaker"].through({**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **JOBS})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
             walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})

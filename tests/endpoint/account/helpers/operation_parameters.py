@@ -184,6 +184,51 @@ PROCESSING: dict[str, Row] = {
     "DeleteProcessingJob": lambda walk: ended_job(walk, "describe_processing_job", "ProcessingJob"),
 }
 
+TUNING: dict[str, Row] = {
+    "CreateHyperParameterTuningJob": {
+        "HyperParameterTuningJobName": "walk",
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Random",
+            "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": "train:rmse"},
+            "ResourceLimits": {"MaxNumberOfTrainingJobs": 1, "MaxParallelTrainingJobs": 1},
+            "ParameterRanges": {
+                "IntegerParameterRanges": [{"Name": "max_depth", "MinValue": "1", "MaxValue": "9"}],
+                "ContinuousParameterRanges": [{"Name": "eta", "MinValue": "0.1", "MaxValue": "0.9"}],
+                "CategoricalParameterRanges": [{"Name": "booster", "Values": ["gbtree", "dart"]}],
+            },
+            "TrainingJobEarlyStoppingType": "Off",
+        },
+        "TrainingJobDefinition": {
+            "DefinitionName": "walk",
+            "StaticHyperParameters": {"num_round": "100000000"},  # until it is stopped
+            "AlgorithmSpecification": {
+                "TrainingImage": f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
+                "TrainingInputMode": "File",
+            },
+            "RoleArn": ROLE_ARN,
+            "InputDataConfig": [
+                {
+                    "ChannelName": "train",
+                    "ContentType": "text/csv",
+                    "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://walk-models/rows/"}},
+                }
+            ],
+            "OutputDataConfig": {"S3OutputPath": "s3://walk-models/tuned"},
+            "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+            "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+        },
+        "Tags": [TAG],
+    },
+    # At once: a job that has ended cannot be stopped.
+    "StopHyperParameterTuningJob": {"HyperParameterTuningJobName": "walk"},
+    "DescribeHyperParameterTuningJob": {"HyperParameterTuningJobName": "walk"},
+    "ListHyperParameterTuningJobs": {"NameContains": "walk"},
+    "ListTrainingJobsForHyperParameterTuningJob": {"HyperParameterTuningJobName": "walk"},
+    "DeleteHyperParameterTuningJob": lambda walk: ended_job(
+        walk, "describe_hyper_parameter_tuning_job", "HyperParameterTuningJob"
+    ),
+}
+
 TRANSFORM: dict[str, Row] = {
     "CreateTransformJob": lambda walk: with_one_model(
         walk,
@@ -218,6 +263,8 @@ TRANSFORM: dict[str, Row] = {
     "DescribeTransformJob": {"TransformJobName": "walk"},
     "ListTransformJobs": {"NameContains": "walk"},
 }
+
+JOBS: dict[str, Row] = {**TRAINING, **PROCESSING, **TUNING, **TRANSFORM}
 
 INFRASTRUCTURE = {
     "InfrastructureType": "RealTimeInference",

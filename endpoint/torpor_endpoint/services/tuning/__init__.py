@@ -1,0 +1,1 @@
+"""Hyperparameter tuning jobs: they run training jobs with other hyperparameters each, and keep the best."""

@@ -1,0 +1,1 @@
+"""Runs a tuning job: proposes hyperparameters, begins training jobs, reads their objective metrics."""
