@@ -126,6 +126,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
         "Training job, processing job",
         "Last output of a training or a processing job",
     ),
+    "endpoint/torpor_endpoint/services/tuning/running/tuning_work.py": ("Tuning job",),
     "endpoint/torpor_account/storage/data_dir.py": (IN_USE,),
     "endpoint/torpor_account/storage/databases/postgresql_schema.py": (IN_USE,),
     "sdk/torpor/calling/connection.py": (CALLER,),
