@@ -4,6 +4,7 @@ The router writes the numbers; the sizer and the metrics read them.
 """
 
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -45,12 +46,17 @@ class TrafficReport(NamedTuple):
 
 
 NO_TRAFFIC = TrafficReport()
+Touched = dict[Hashable, None]
+"""The owners of traffic that has changed since a reader last emptied it: nobody has to look at the others."""
 
 
 class Traffic:
-    """The requests of one variant, those at other routers among them. Times are in seconds of the router's clock."""
+    """The requests of one variant, those at other routers among them. Times are in seconds of the router's clock. What
+    comes and goes at this router puts the `owner` into `touched`."""
 
-    def __init__(self) -> None:
+    def __init__(self, touched: Touched | None = None, owner: Hashable = None) -> None:
+        self._touched: Touched = {} if touched is None else touched
+        self._owner = owner
         self.in_flight = 0  # being served or held
         self.elsewhere = 0  # of those in flight: at other routers
         self.queued = 0  # asynchronous requests that wait for their turn
@@ -74,11 +80,29 @@ class Traffic:
         self.in_flight += 1
         self.invocations += 1
         self.last_s = now_s
+        self._touched[self._owner] = None
 
     def went(self, now_s: float) -> None:
         """Count a request that ends."""
         self.in_flight -= 1
         self.last_s = now_s
+        self._touched[self._owner] = None
+
+    def hold(self, size_bytes: int) -> None:
+        """One more of the requests in flight is held, with a body of this size."""
+        self.held += 1
+        self.held_bytes += size_bytes
+        self.touch()
+
+    def release(self, size_bytes: int) -> None:
+        """It is held no longer."""
+        self.held -= 1
+        self.held_bytes -= size_bytes
+        self.touch()
+
+    def touch(self) -> None:
+        """Something that is reported with the requests has changed."""
+        self._touched[self._owner] = None
 
     def reported(self, before: TrafficReport, after: TrafficReport, now_s: float) -> None:
         """Count what a router reports now, in place of what it reported before."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from torpor_endpoint.core.traffic import Touched
 from torpor_endpoint.in_service.pool import VariantPool
 
 
@@ -41,6 +42,10 @@ class OtherRouters(Protocol):
     @property
     def drains(self) -> Drains: ...
 
+    @property
+    def touched(self) -> Touched | None:
+        """Where pools note that their requests at this process have changed; None: nobody reads it."""
+
     def uses(self, instance: str) -> bool:
         """Whether a router may still use an instance that was withdrawn."""
 
@@ -53,6 +58,7 @@ class NoOtherRouter:
 
     def __init__(self) -> None:
         self.drains = Drains()
+        self.touched: Touched | None = None
 
     def uses(self, instance: str) -> bool:
         return False

@@ -55,7 +55,7 @@ class InstancePool(VariantPool):
 
     def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
         """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
-        super().__init__(endpoint, variant)
+        super().__init__(endpoint, variant, factory.others.touched)
         self.at_least = 0  # an update waits for so many instances: the sizer removes none of them
         self.resized = False  # an update named a size, and the sizer has not read that yet
         self.occupied: Callable[[int], bool] = unoccupied  # whether the instance in a slot has to stay for now

@@ -15,19 +15,20 @@ from torpor_endpoint.core.model_choice.served_groups import ServedGroups
 from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
-from torpor_endpoint.core.traffic import Traffic
+from torpor_endpoint.core.traffic import Touched, Traffic
 from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 
 
 class VariantPool(ABC):
-    """The pool may go on with another `variant` that has the same containers.
+    """The pool may go on with another `variant` that has the same containers. It puts itself into `touched` when its
+    requests at this router change.
 
     `answer_within_s` has the time limit of each container, in seconds.
     """
 
-    def __init__(self, endpoint: str, variant: Variant) -> None:
+    def __init__(self, endpoint: str, variant: Variant, touched: Touched | None = None) -> None:
         """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
         self.endpoint = endpoint
         self.variant = variant
@@ -39,7 +40,7 @@ class VariantPool(ABC):
         self.routers = 1  # that route to these instances: each has its part of what is bounded
         self.share: int | None = None  # this router's part of MaxConcurrency; None: all of it
         self.refused = 0  # requests beyond that share that no report has had yet
-        self.traffic = Traffic()
+        self.traffic = Traffic(touched, self)
         self.versions = None if self.settings.versions is None else ServedVersions()
         """Which version answers each name; None for a variant whose models have no versions."""
         self.groups = ServedGroups() if self.settings.groups else None
@@ -81,6 +82,17 @@ class VariantPool(ABC):
             return True
         most = self.variant.serverless.max_concurrency if self.share is None else self.share
         return self.traffic.in_flight - self.traffic.elsewhere < most
+
+    def refuse(self) -> None:
+        """A request was refused that is beyond this router's part."""
+        self.refused += 1
+        self.traffic.touch()
+
+    def take_share(self, share: int) -> None:
+        """This is the router's part of MaxConcurrency from now on."""
+        if share != self.share:
+            self.share = share
+            self.traffic.touch()
 
     def shared_by(self, routers: int) -> None:
         """So many routers send requests to these instances."""

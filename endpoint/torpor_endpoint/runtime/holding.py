@@ -49,8 +49,7 @@ class Holding:
             raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()
         step = (wire.WaitStep.HOLD if pool.size else wire.WaitStep.WAKE).value
-        traffic.held += 1
-        traffic.held_bytes += size_bytes
+        traffic.hold(size_bytes)
         try:
             async with asyncio.timeout(until_s - began_s):
                 await _woken(pool)
@@ -58,8 +57,7 @@ class Holding:
             passage.waited(step, self._clock() - began_s)
             raise _not_ready(passage, pool, passage.limits.hold_s) from None
         finally:
-            traffic.held -= 1
-            traffic.held_bytes -= size_bytes
+            traffic.release(size_bytes)
         passage.waited(step, self._clock() - began_s)
         if pool.closed:
             raise PoolClosed

@@ -67,7 +67,7 @@ class PassageEnd:
         except RuntimeFault as fault:
             answer = _refusal(passage, fault)
             if fault.situation is Situation.THROTTLED and passage.route is not None:
-                passage.route.pool.refused += 1  # with its answer: a request may take the step admit twice
+                passage.route.pool.refuse()  # with its answer: a request may take the step admit twice
         except Exception:  # the outer edge, as above
             log.exception(FAILED, passage.request_id, passage.home.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
-from torpor_endpoint.core.routing.table_differences import TableVersion
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -25,13 +26,21 @@ from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard
-from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport
+from torpor_endpoint.routing.protocol.router_report import (
+    SILENT_S,
+    ReportedVariant,
+    RouterReport,
+    ShareReport,
+    VariantKey,
+)
 from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
+from torpor_endpoint.routing.router.pool_news import PoolNews
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
 SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
 KEY = ("shop", "v")
+NOTHING: Mapping[VariantKey, ReportedVariant] = {}
 
 
 class Following:
@@ -53,6 +62,7 @@ class Following:
         )
         self.deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
         self.woken: list[FollowedPool] = []
+        self.numbers = count(1)
 
     @staticmethod
     def now() -> float:
@@ -62,7 +72,7 @@ class Following:
         self.deployment.start([variant])
         self.roster.serve(self.deployment.live)
         (routed,) = whole(self.tables).endpoints[0].variants
-        self.followed = FollowedPool("shop", routed, self.woken.append)
+        self.followed = FollowedPool("shop", routed, self.woken.append, PoolNews())
 
     @property
     def pool(self) -> InstancePool:
@@ -77,11 +87,22 @@ class Following:
 
     def report(self, router: str = "r", share: int = 0, demand: int = 0) -> int:
         """The router reports, as of its present table. Its share of the variant's MaxConcurrency from now on."""
-        version, in_use = self.tables.version, frozenset(self.followed.in_use)
-        streams = frozenset(self.followed.streams)
-        traffic = {KEY: self.followed.traffic.report(self.now())}
-        shares = {KEY: ShareReport(share, demand)}
-        return self.board.heard(RouterReport(router, version, in_use, traffic, shares, 0, streams)).get(KEY, 0)
+        row = ReportedVariant(self.followed.traffic.report(self.now()), ShareReport(share, demand))
+        heard = self.board.heard(self.said(router, self.tables.version, {KEY: row}))
+        return heard.shares.get(KEY, 0)
+
+    def said(
+        self,
+        router: str,
+        table: TableVersion | None,
+        rows: Mapping[VariantKey, ReportedVariant] = NOTHING,
+        ports: int = 0,
+    ) -> RouterReport:
+        """The router's next report, of all its variants."""
+        number = next(self.numbers)
+        in_use, streams = frozenset(self.followed.in_use), frozenset(self.followed.streams)
+        variants = Differences(TableVersion(router, number), None, rows)
+        return RouterReport(router, number, number - 1, table, in_use, streams, ports, variants)
 
 
 def whole(tables: TablePublisher) -> RoutingTable:
@@ -200,8 +221,7 @@ def test_an_instance_does_not_wait_for_a_router_that_is_silent() -> None:
 def test_an_instance_waits_for_a_router_that_follows_an_earlier_life_of_the_control() -> None:
     async def story() -> None:
         async with following(PLAIN) as scene:
-            earlier = RouterReport("r", TableVersion("an earlier life", 40), frozenset(), {}, {}, 0)
-            scene.board.heard(earlier)
+            scene.board.heard(scene.said("r", TableVersion("an earlier life", 40)))
             scene.pool.scale(1, "the test wants it")
             await asyncio.sleep(5.0)
             assert len(scene.host.list()) == 2
@@ -358,7 +378,7 @@ def test_a_limit_of_one_is_not_divided_away_after_a_restart() -> None:
 def ports(scene: Following, known: int = 0, router: str = "r") -> int:
     """The number of ports that a router is told which knows so many. It has reported now."""
     scene.report(router)
-    return scene.board.ports(RouterReport(router, None, frozenset(), {}, {}, known))
+    return scene.board.ports(scene.said(router, None, ports=known))
 
 
 def test_the_ports_of_all_routers_share_a_limit_and_the_controls_own_while_it_is_called() -> None:

@@ -135,17 +135,20 @@ class Wire(ControlClient):
         self._life = life
         self.loses = ""  # "question" or "answer"
         self.heard_s = 0.0  # when the last report reached a control
+        self.sent: list[Any] = []  # the last reports, the oldest first
 
     async def table(self, after: TableVersion | None, within_s: float) -> RoutingTable | None:
         told = self._life().tables.since(after)
         return self._carried(lambda: None if told is None else RoutingTable.read(json.loads(table_text(told))))
 
     async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
+        self.sent = [*self.sent[-3:], report.json()]
+
         def answer() -> ReportAnswer:
             board, read = self._life().board, RouterReport.read(_sent(report.json()))
             self.heard_s = asyncio.get_running_loop().time()
-            shares, ports = board.heard(read), board.ports(read)
-            return ReportAnswer.read(_sent(ReportAnswer(0, len(board), ports, shares).json()))
+            heard, ports = board.heard(read), board.ports(read)
+            return ReportAnswer.read(_sent(ReportAnswer(0, len(board), ports, *heard).json()))
 
         return self._carried(answer)
 
@@ -193,7 +196,8 @@ class Port:
             return 0
         for left in range(requests, 0, -1):
             if not pool.admits():
-                pool.refused += left
+                for _ in range(left):
+                    pool.refuse()
                 return left
             one = min(pool.ready, key=lambda one: one.in_flight)
             pool.traffic.came(now_s)
@@ -355,6 +359,18 @@ class ControlAndRouters(RuleBasedStateMachine):
             router.wire.loses = loses
             self._do(self._reported(router))
 
+    @precondition(lambda self: self._routers)
+    @rule(number=NUMBERS, which=NUMBERS)
+    def earlier_report_comes_again(self, number: int, which: int) -> None:
+        """It was on its way for longer than a later one, or comes twice."""
+
+        async def story(router: Router) -> None:
+            if router.wire.sent:
+                late = router.wire.sent[which % len(router.wire.sent)]
+                self._life.board.heard(RouterReport.read(_sent(late)))
+
+        self._do(story(self._router(number)))
+
     async def _reported(self, router: Router) -> None:
         with suppress(ControlAway):
             await router.reporting.report()
@@ -509,6 +525,8 @@ class ControlAndRouters(RuleBasedStateMachine):
         for router in self._routers:
             assert router.follower.version == self._life.tables.version
             assert {live.name for live in router.roster} == served
+            calls = [pool.traffic.invocations for live in router.roster for pool in live.every_pool]
+            assert self._life.board.shares_of_calls()["routers"][router.name]["invocations"] == sum(calls)
         for name in VARIANTS:
             pool = self._life.pool(name)
             assert len(pool.ready) == pool.size, "an instance that is wanted does not come"

@@ -17,6 +17,7 @@ import pytest
 
 from tests.helpers.ports import free_port
 from torpor_container.processes.inherited_variables import CA_BUNDLE
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
@@ -40,7 +41,7 @@ FACTS = ControlFacts(
     sockets="",
     rate_limits=("invocations=5",),
 )
-REPORT = RouterReport("r-1", None, frozenset(), {}, {}, 0)
+REPORT = RouterReport("r-1", 1, 0, None, frozenset(), frozenset(), 0, Differences(TableVersion("r-1", 0), None, {}))
 
 
 @contextmanager

@@ -22,11 +22,11 @@ from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.control.router_board import RouterBoard
+from torpor_endpoint.routing.control.router_board import HeardReport, RouterBoard
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answered
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
-from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, VariantKey
+from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
 from torpor_endpoint.routing.protocol.routing_table import EndpointRow, table_text
 
 WAIT_MAX_S = 60.0
@@ -101,15 +101,14 @@ class PagesForRouters:
             report, batch = RouterReport.read(asked), asked["accounts"]
         except (KeyError, TypeError, ValueError) as error:
             raise _unread(error) from error
-        shares: dict[VariantKey, int] = {}
-        ports = report.ports
+        heard, ports = HeardReport({}, whole=False), report.ports
         if self.ready.is_set():
-            shares, ports = self.board.heard(report), self.board.ports(report)
+            heard, ports = self.board.heard(report), self.board.ports(report)
         self.ledger.met(report.router)
         if batch is not None:
             await self._take(report.router, batch)
         taken = self.ledger.written_batch(report.router)
-        return JSONResponse(ReportAnswer(taken, len(self.board), ports, shares).json())
+        return JSONResponse(ReportAnswer(taken, len(self.board), ports, *heard).json())
 
     async def wake(self, request: Request) -> Response:
         """Have a variant want an instance."""

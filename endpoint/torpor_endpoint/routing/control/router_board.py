@@ -2,42 +2,37 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_endpoint.core.pages import Json
-from torpor_endpoint.core.routing.shares import ShareHolder, grant
-from torpor_endpoint.core.routing.table_differences import TableVersion
-from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
+from torpor_endpoint.core.traffic import Touched
 from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
-from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.routing.control.granted_shares import GrantedShares
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
+from torpor_endpoint.routing.control.reported_traffic import KnownRouter, ReportedTraffic
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, VariantKey
+from torpor_endpoint.routing.protocol.routing_table import EndpointRow
 
 LOOK_S = 2.0
-NO_SHARE = ShareHolder()
-HERE = ""
-"""The name of the control's own port among the routers."""
 
 
-@dataclass
-class KnownRouter:
-    """What one router reported last."""
+class HeardReport(NamedTuple):
+    """What a router must hear of its report: shares of MaxConcurrency, and whether it must report all its variants."""
 
-    heard_s: float
-    version: TableVersion | None = None
-    in_use: frozenset[str] = frozenset()
-    streams: frozenset[str] = frozenset()
-    traffic: dict[VariantKey, tuple[InstancePool, TrafficReport]] = field(default_factory=dict)
+    shares: dict[VariantKey, int]
+    whole: bool
 
 
 class RouterBoard:
-    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port.
-    `drains` has the pools that wait until routers let go of instances. `expecting` says
-    whether an earlier life of the control had routers, which a report may show too: until each of them has reported or
-    must be taken for lost, they may use any share and any instance. For the event loop's thread."""
+    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port. `drains`
+    has the pools that wait until routers let go of instances, and `touched` those whose requests at the control's own
+    port have changed. `expecting` says whether an earlier life of the control had routers, which a report may show too:
+    until each of them has reported or must be taken for lost, they may use any share and any instance. For the event
+    loop's thread."""
 
     def __init__(
         self,
@@ -51,9 +46,12 @@ class RouterBoard:
         self._publisher = publisher
         self._clock = clock
         self._known: dict[str, KnownRouter] = {}
-        self._holders: dict[VariantKey, dict[str, ShareHolder]] = {}
         self._rates = rates
         self.drains = Drains()
+        self.touched: Touched | None = Touched()
+        self._traffic = ReportedTraffic(roster)
+        self._shares = GrantedShares(self._known, self.touched)
+        self._followed: TableVersion | None = None  # up to which version of the fleet's table
         self._expecting = expecting
         self._began_s = clock()
         self._news = asyncio.Event()  # set by the next report, and when a router leaves
@@ -63,30 +61,24 @@ class RouterBoard:
     def __len__(self) -> int:
         return len(self._known)
 
-    def heard(self, report: RouterReport) -> dict[VariantKey, int]:
-        """Take a report, in place of the router's last one. Returns the router's shares from now on."""
+    def heard(self, report: RouterReport) -> HeardReport:
+        """Take a report. It costs as much as has changed, at the router and in the fleet, however many variants there
+        are."""
         now_s = self._clock()
-        if report.router not in self._known and now_s - self._began_s < SILENT_S:
-            self._expecting |= report.ports > 0 or any(share.most for share in report.shares.values())
-        known = self._known.setdefault(report.router, KnownRouter(now_s))
-        self._rates.shared_by(len(self._known) + 1)
-        held = known.version, known.in_use, known.streams
-        known.heard_s, known.version = now_s, report.version
-        known.in_use, known.streams = report.in_use, report.streams
-        before, known.traffic = known.traffic, {}
-        for key, traffic in report.traffic.items():
-            pool = self._pool(key)
-            if pool is not None:
-                was, counted = before.get(key, (pool, NO_TRAFFIC))
-                pool.traffic.reported(counted if was is pool else NO_TRAFFIC, traffic, now_s)
-                known.traffic[key] = (pool, traffic)
-        for key, (pool, counted) in before.items():
-            if key not in known.traffic or known.traffic[key][0] is not pool:
-                pool.traffic.left(counted, now_s)
-        if (known.version, known.in_use, known.streams) != held:
+        known = self._known.get(report.router)
+        if known is None:
+            known = self._met(report, now_s)
+        elif report.number <= known.number:  # it was on its way for longer than a later one
+            return HeardReport({}, whole=False)
+        held = known.table, known.in_use, known.streams
+        known.heard_s, known.number = now_s, report.number
+        known.table, known.in_use, known.streams = report.table, report.in_use, report.streams
+        self._follow_fleet(now_s)
+        whole = self._traffic.take(report, known, now_s)
+        if (known.table, known.in_use, known.streams) != held:
             self.drains.look_again()
         self._tell()
-        return self._granted(report)
+        return HeardReport({} if whole else self._shares.of(report, known, grows=not self._expecting), whole)
 
     def shares_of_calls(self) -> Json:
         """What the control and each router have of the calls to the endpoints' present pools, in flight and since each
@@ -94,7 +86,7 @@ class RouterBoard:
         pools = [pool.traffic for live in self._roster() for pool in live.every_pool]
         here = _calls([(one.in_flight - one.elsewhere, one.invocations - one.invocations_elsewhere) for one in pools])
         routers = {
-            name: _calls([(report.in_flight, report.invocations) for _, report in known.traffic.values()])
+            name: _calls([one.said.traffic[::2] for variants in known.variants.values() for one in variants.values()])
             for name, known in self._known.items()
         }
         return {"control": here, "routers": routers}
@@ -103,14 +95,9 @@ class RouterBoard:
         """The router has stopped."""
         known = self._known.pop(router, None)
         self._rates.shared_by(len(self._known) + 1)
-        for key, holders in self._holders.items():
-            holders.pop(router, None)
-            pool = self._pool(key)
-            if pool is not None and not self._known:
-                pool.share = None
+        self._shares.left(router)
         if known is not None:
-            for pool, counted in known.traffic.values():
-                pool.traffic.left(counted, self._clock())
+            self._traffic.forget(known, self._clock())
             self.drains.look_again()
         self._tell()
 
@@ -124,8 +111,10 @@ class RouterBoard:
     def expire(self) -> None:
         """Forget the routers that are silent."""
         now_s = self._clock()
+        self._follow_fleet(now_s)
         if self._expecting and now_s - self._began_s > SILENT_S:
             self._expecting = False
+            self._shares.may_grow()
             self.drains.look_again()
         for router in [name for name, known in self._known.items() if now_s - known.heard_s > SILENT_S]:
             self.left(router)
@@ -146,13 +135,13 @@ class RouterBoard:
             return self._expecting
         last = self._publisher.last_version_with(instance)
         return self._expecting or any(
-            instance in known.in_use or _may_use(known.version, last) for known in self._known.values()
+            instance in known.in_use or _may_use(known.table, last) for known in self._known.values()
         )
 
     async def applied(self) -> None:
         """Wait until every router that reports has the table as it is now."""
         now = self._publisher.version
-        while any(_lacks(known.version, now) for known in self._known.values()):
+        while any(_lacks(known.table, now) for known in self._known.values()):
             await self._news.wait()
 
     def streams(self, instance: str) -> bool:
@@ -166,44 +155,34 @@ class RouterBoard:
             self._invocations_seen, self._last_invocation_s = limit.asked, now_s
         return now_s - self._last_invocation_s <= SILENT_S
 
-    def _granted(self, report: RouterReport) -> dict[VariantKey, int]:
-        """The router's shares of MaxConcurrency. The control's own port is a router too, whose share holds at once."""
-        shares: dict[VariantKey, int] = {}
-        self._holders = {key: holders for key, holders in self._holders.items() if self._pool(key) is not None}
-        for key, said in report.shares.items():
-            pool = self._pool(key)
-            if pool is not None and pool.variant.serverless is not None:
-                holders = self._holders.setdefault(key, {})
-                limit = pool.variant.serverless.max_concurrency
-                shares[key] = _shared(pool, limit, holders, report.router, said, grows=not self._expecting)
-        return shares
+    def _met(self, report: RouterReport, now_s: float) -> KnownRouter:
+        """A router that was not known reports."""
+        if now_s - self._began_s < SILENT_S:
+            had_share = any(row.share is not None and row.share.most for row in report.variants.rows.values())
+            self._expecting |= report.ports > 0 or had_share
+        known = self._known[report.router] = KnownRouter(now_s)
+        self._rates.shared_by(len(self._known) + 1)
+        return known
 
-    def _pool(self, key: VariantKey) -> InstancePool | None:
-        endpoint, variant = key
-        live = self._roster().get(endpoint)
-        return None if live is None else live.by_key.get(variant)
+    def _follow_fleet(self, now_s: float) -> None:
+        """Take up what has changed in the fleet, and at the control's own port."""
+        if self._known:
+            told, self._followed = self._publisher.since(self._followed), self._publisher.version
+            for known in self._known.values():
+                for endpoint in _changed(told, known):
+                    self._traffic.follow(known, endpoint, now_s)
+        self._shares.look_here()
 
     def _tell(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 
 
-def _shared(
-    pool: InstancePool, limit: int, holders: dict[str, ShareHolder], router: str, said: ShareReport, grows: bool
-) -> int:
-    """Share the limit anew between the control's own port and this router. Returns the router's share. Unless shares
-    may grow, each keeps what it has or uses, or has an equal part if that is more."""
-    here = pool.traffic.in_flight - pool.traffic.elsewhere
-    own, demand = limit if pool.share is None else pool.share, here + pool.refused
-    holders[HERE] = ShareHolder(own, max(own, here), demand)
-    holders[router] = ShareHolder(holders.get(router, NO_SHARE).granted, said.most, said.demand)
-    part = -(-limit // len(holders))
-    own = min(grant(limit, HERE, holders), limit if grows else max(here, part))
-    pool.share, pool.refused = own, 0
-    holders[HERE] = ShareHolder(own, max(own, here), demand)
-    share = min(grant(limit, router, holders), limit if grows else max(said.most, part))
-    holders[router] = holders[router]._replace(granted=share)
-    return share
+def _changed(told: Differences[str, EndpointRow] | None, known: KnownRouter) -> tuple[str, ...]:
+    """The endpoints that have changed, or may have, of those that a router has reported of."""
+    if told is None:
+        return ()
+    return (*told.rows, *told.gone) if told.since is not None else tuple(known.variants)
 
 
 def _calls(counted: Sequence[tuple[int, int]]) -> Json:

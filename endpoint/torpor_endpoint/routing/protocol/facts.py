@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PROTOCOL = 7
+PROTOCOL = 8
 """Changes with every change of what a control and a router say to each other."""
 
 

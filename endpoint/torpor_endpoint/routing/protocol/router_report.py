@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torpor_container.typed_json import read
-from torpor_endpoint.core.routing.table_differences import TableVersion
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.core.traffic import TrafficReport
 
 SILENT_S = 10.0
 """A router that has not reported for so long is no more; one whose reports have no answer for so long is cut off."""
+LONG_S = 365 * 86400.0
+"""JSON has no infinity: a variant without traffic was idle for a year."""
 VariantKey = tuple[str, str]
 """An endpoint and a variant."""
 
@@ -20,50 +22,75 @@ class ShareReport(NamedTuple):
     demand: int  # in flight, or refused since the last report
 
 
+class ReportedVariant(NamedTuple):
+    """A router's requests of one variant. `share` is that of a serverless variant."""
+
+    traffic: TrafficReport
+    share: ShareReport | None = None
+
+
 class RouterReport(NamedTuple):
-    """`version` is the table that the router has applied; `in_use` has the instances that left the table and still have
-    requests of this router, and `streams` those of them with a stream among these; `shares` is of serverless variants;
-    `ports` share the limits of calls as far as the router knows, and are 0 before the control has said it."""
+    """`number` rises with each report of the router, and `answered` is that of the last one whose answer it has.
+    `table` is the version of the routing table that the router has applied; `in_use` has the instances that left the
+    table and still have requests of this router, and `streams` those of them with a stream among these; `ports` share
+    the limits of calls as far as the router knows, and are 0 before the control has said it. `variants` are those whose
+    requests have changed since what the control has, which names the router's life."""
 
     router: str
-    version: TableVersion | None
+    number: int
+    answered: int
+    table: TableVersion | None
     in_use: frozenset[str]
-    traffic: Mapping[VariantKey, TrafficReport]
-    shares: Mapping[VariantKey, ShareReport]
+    streams: frozenset[str]
     ports: int
-    streams: frozenset[str] = frozenset()
+    variants: Differences[VariantKey, ReportedVariant]
 
     def json(self) -> dict[str, Any]:
         """What `read` reads."""
+        version, since, rows, gone = self.variants
         return {
             "router": self.router,
-            "version": None if self.version is None else list(self.version),
+            "number": self.number,
+            "answered": self.answered,
+            "table": None if self.table is None else list(self.table),
             "in_use": sorted(self.in_use),
-            "traffic": [[*key, *_bounded(report)] for key, report in self.traffic.items()],
-            "shares": [[*key, *share] for key, share in self.shares.items()],
-            "ports": self.ports,
             "streams": sorted(self.streams),
+            "ports": self.ports,
+            "version": list(version),
+            "since": since,
+            "variants": [[*key, *_bounded(row.traffic), *(row.share or ())] for key, row in rows.items()],
+            "gone": list(gone),
         }
 
     @classmethod
     def read(cls, json: Mapping[str, Any]) -> "RouterReport":
         """Raises KeyError, TypeError, ValueError for what is no report of this release."""
-        version = json["version"]
-        traffic = {(endpoint, variant): read(TrafficReport, report) for endpoint, variant, *report in json["traffic"]}
-        shares = {(endpoint, variant): read(ShareReport, share) for endpoint, variant, *share in json["shares"]}
-        applied = None if version is None else read(TableVersion, version)
-        in_use, streams = frozenset(json["in_use"]), frozenset(json["streams"])
-        return cls(json["router"], applied, in_use, traffic, shares, int(json["ports"]), streams)
+        table, since = json["table"], json["since"]
+        rows = {(endpoint, variant): _variant(row) for endpoint, variant, *row in json["variants"]}
+        gone = tuple((endpoint, variant) for endpoint, variant in json["gone"])
+        version = read(TableVersion, json["version"])
+        return cls(
+            json["router"],
+            int(json["number"]),
+            int(json["answered"]),
+            None if table is None else read(TableVersion, table),
+            frozenset(json["in_use"]),
+            frozenset(json["streams"]),
+            int(json["ports"]),
+            Differences(version, None if since is None else int(since), rows, gone),
+        )
 
 
 class ReportAnswer(NamedTuple):
     """What the control answers: the router's last batch that it has, the number of routers, the number of ports that
-    share the limits of calls, and the router's shares."""
+    share the limits of calls, and the router's shares that may be others than those that it has. `whole`: the control
+    lacks what the report builds on, and wants all variants."""
 
     taken: int
     routers: int
     ports: int
     shares: Mapping[VariantKey, int]
+    whole: bool = False
 
     def json(self) -> dict[str, Any]:
         """What `read` reads."""
@@ -73,9 +100,13 @@ class ReportAnswer(NamedTuple):
     def read(cls, json: Mapping[str, Any]) -> "ReportAnswer":
         """Raises KeyError, TypeError, ValueError."""
         shares = {(endpoint, variant): int(share) for endpoint, variant, share in json["shares"]}
-        return cls(int(json["taken"]), int(json["routers"]), int(json["ports"]), shares)
+        return cls(int(json["taken"]), int(json["routers"]), int(json["ports"]), shares, bool(json["whole"]))
+
+
+def _variant(row: list[Any]) -> ReportedVariant:
+    share = read(ShareReport, row[4:]) if len(row) > 4 else None
+    return ReportedVariant(read(TrafficReport, row[:4]), share)
 
 
 def _bounded(report: TrafficReport) -> TrafficReport:
-    """JSON has no infinity: a variant without traffic was idle for a year."""
-    return report._replace(idle_s=min(report.idle_s, 365 * 86400.0))
+    return report._replace(idle_s=min(report.idle_s, LONG_S))

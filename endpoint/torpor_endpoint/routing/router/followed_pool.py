@@ -17,6 +17,7 @@ from torpor_endpoint.host import Launched
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.routing.protocol.routing_table import RoutedVariant
+from torpor_endpoint.routing.router.pool_news import PoolNews
 
 ANSWERS_WITHIN_S = 2.0
 LOOK_S = 5.0
@@ -28,9 +29,11 @@ OK = 200
 class FollowedPool(VariantPool):
     """`want` asks the control for an instance, and is called again and again while requests wait."""
 
-    def __init__(self, endpoint: str, routed: RoutedVariant, want: Callable[["FollowedPool"], None]):
+    def __init__(self, endpoint: str, routed: RoutedVariant, want: Callable[["FollowedPool"], None], news: PoolNews):
         """Raises BadSetting."""
-        super().__init__(endpoint, routed.variant)
+        super().__init__(endpoint, routed.variant, news.touched)
+        self.key = endpoint, routed.variant.name  # as the endpoint has it now (`LiveEndpoint.by_key`)
+        self._news = news
         self.names_holders = True
         self.share = 0  # until the control gives it one
         self._want = want
@@ -70,7 +73,7 @@ class FollowedPool(VariantPool):
         this router's share to others. A router that had a share goes on with one request at least."""
         if self.share and self.variant.serverless is not None:
             equal_part = self.variant.serverless.max_concurrency // (self.routers + 1)  # the control has one too
-            self.share = min(self.share, max(1, equal_part))
+            self.take_share(min(self.share, max(1, equal_part)))
 
     def apply(self, routed: RoutedVariant) -> None:
         """Follow a new version of the table."""
@@ -88,9 +91,16 @@ class FollowedPool(VariantPool):
                 self._follow(name, launches)
         self.changed()
 
+    def place(self, key: str) -> None:
+        """This is the pool's key at its endpoint from now on."""
+        if self.key[1] != key:
+            self.key = self.endpoint, key
+            self.traffic.touch()
+
     def close(self) -> None:
         """Take no more requests. Those in flight are answered."""
         self.closed = True
+        self.traffic.touch()
         for name in list(self._followed):
             self._leave(name)
         self.changed()
@@ -100,6 +110,8 @@ class FollowedPool(VariantPool):
         if not incarnation.in_flight and incarnation in self._leaving:
             self._leaving.discard(incarnation)
             incarnation.hang_up()
+            if not self._leaving:
+                self._news.parting.discard(self)
 
     # -- one instance ----------------------------------------------------------------------------------------------
     def _follow(self, name: str, launches: Sequence[Launched]) -> None:
@@ -121,6 +133,7 @@ class FollowedPool(VariantPool):
         incarnation.happened(InstanceEvent.RETIRE)
         if incarnation.in_flight:
             self._leaving.add(incarnation)
+            self._news.parting.add(self)
         else:
             incarnation.hang_up()
 

@@ -13,6 +13,7 @@ from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, Tr
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
+from torpor_endpoint.routing.router.pool_news import PoolNews
 
 WAIT_S = 1.5
 """How long the control may have nothing new to say. It is shorter than the time that a stopping control gives to
@@ -48,7 +49,8 @@ class TableFollower:
         self._roster = roster
         self._applied = applied
         self._pause = pause
-        self._closing: set[FollowedPool] = set()
+        self.news = PoolNews()
+        self._routers = 1
         self._wakes: set[asyncio.Task[None]] = set()
 
     @property
@@ -93,16 +95,23 @@ class TableFollower:
         for endpoint in table.endpoints:
             self._serve(endpoint)
         self.version = table.version
-        self._closing = {pool for pool in self._closing if pool.in_use}
         self._applied()
 
     def in_use(self) -> frozenset[str]:
         """The instances that left the table and have requests of this router."""
-        return frozenset().union(*(pool.in_use for pool in self._pools()))
+        return frozenset().union(*(pool.in_use for pool in self.news.parting))
 
     def streams(self) -> frozenset[str]:
         """Those of them that have streams of this router."""
-        return frozenset().union(*(pool.streams for pool in self._pools()))
+        return frozenset().union(*(pool.streams for pool in self.news.parting))
+
+    def shared_by(self, routers: int) -> None:
+        """So many routers follow the control."""
+        if routers != self._routers:
+            self._routers = routers
+            for live in self._roster:
+                for pool in live.every_pool:
+                    pool.shared_by(routers)
 
     def close(self) -> None:
         """Take no more requests. Those that are held or still come are told to try again."""
@@ -131,6 +140,8 @@ class TableFollower:
         live.serve(pools, shift)
         if self._roster.get(endpoint.name) is not live:
             self._roster.serve(live)
+        for key, pool in live.by_key.items():
+            pool.place(key)
         self._close([pool for pool in before if pool not in live.every_pool])
 
     def _pools_for(
@@ -147,20 +158,17 @@ class TableFollower:
             present.apply(routed)
             return present
         try:
-            return FollowedPool(endpoint, routed, self._want)
+            pool = FollowedPool(endpoint, routed, self._want, self.news)
         except BadSetting as error:  # the control refuses such a variant: it is of another release
             log.error("variant %s cannot be routed to: %s", routed.variant.name, error, extra=about(endpoint=endpoint))
             return None
-
-    def _pools(self) -> list[FollowedPool]:
-        """Those in service, and those that are not and still have requests."""
-        return [*self._closing, *(pool for live in self._roster for pool in live.every_pool)]
+        pool.shared_by(self._routers)
+        pool.traffic.touch()  # the share of a serverless variant is reported from its beginning
+        return pool
 
     def _close(self, pools: Iterable[FollowedPool]) -> None:
         for pool in pools:
             pool.close()
-            if pool.in_use:
-                self._closing.add(pool)
 
     def _want(self, pool: FollowedPool) -> None:
         name = f"wake {pool.endpoint}/{pool.variant.name}"

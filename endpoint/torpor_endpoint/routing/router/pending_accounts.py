@@ -32,6 +32,11 @@ class PendingAccounts:
     def __len__(self) -> int:
         return len(self._rows) + (0 if self._batch is None else len(self._batch.rows))
 
+    @property
+    def urgent(self) -> bool:
+        """Whether rows wait for which somebody may look soon."""
+        return bool(self._rows)
+
     def add(self, kind: str, *arguments: object) -> None:
         self._rows.append([kind, *arguments])
         if len(self) > self._rows_max:

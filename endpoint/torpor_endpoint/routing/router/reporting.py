@@ -7,14 +7,17 @@ from contextlib import suppress
 from math import inf
 
 from torpor_account.core.access.rates import CallRates
-from torpor_endpoint.core.traffic import TrafficReport
-from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
+from torpor_endpoint.core.routing.table_differences import TableVersion
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.own_traffic import OwnTraffic
 from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
 
 PERIOD_S = 0.25
-"""How soon the control hears of what has changed."""
+"""How soon the control hears of what it may wait for: an instance is used no more, a request waits or was refused."""
+COUNTED_S = 1.0
+"""How soon it hears of requests that wait for nothing, those of a second together."""
 HEARTBEAT_S = 2.0
 """How often it hears of a router where nothing changes. One that is silent for `SILENT_S` is no more."""
 AWAY_PAUSE_S = 0.5
@@ -45,9 +48,14 @@ class Reporting:
         self._rates = rates
         self._clock = clock
         self._settle = settle
+        self._traffic = OwnTraffic(name, roster, follower.news)
         self._due = asyncio.Event()
-        self._last: RouterReport | None = None
-        self._last_s = -inf
+        self._urgent = False  # something has changed that the control should hear of at once
+        self._number = 0  # of the last report
+        self._answered = 0  # of the last report whose answer has come
+        self._heard: TableVersion | None = None  # the version of this router's traffic that the control has
+        self._told: Held | None = None  # in the last report that was answered
+        self._told_s = -inf
         self._answered_s = clock()  # when the last report that was answered was sent
 
     def hurry(self) -> None:
@@ -79,22 +87,10 @@ class Reporting:
             await asyncio.sleep(left_s if left_s > 0 else PERIOD_S)
 
     async def report(self) -> None:
-        """Report what there is. Raises ControlAway."""
-        report, sent_s = self._report(), self._clock()
-        refused = {pool: pool.refused for live in self._roster for pool in live.every_pool}
-        batch = self._accounts.batch()
-        answer = await self._control.report(report, batch)
-        self._answered_s = sent_s
-        self._accounts.taken(answer.taken)
-        self._rates.shared_by(answer.ports)
-        for live in self._roster:
-            for name, pool in live.by_key.items():
-                pool.shared_by(answer.routers)
-                if (live.name, name) in answer.shares:
-                    pool.share = answer.shares[live.name, name]
-        for pool, count in refused.items():
-            pool.refused -= count  # others may have been refused meanwhile
-        self._last, self._last_s = report, self._clock()
+        """Report what there is. A control that lacks what a report builds on gets all. Raises ControlAway."""
+        if (await self._reported()).whole:
+            self._heard = None
+            await self._reported()
 
     async def finish(self) -> None:
         """Report everything, and say that the router stops. Raises ControlAway."""
@@ -103,27 +99,50 @@ class Reporting:
             await self.report()
         await self._control.leave(self._name)
 
+    async def _reported(self) -> ReportAnswer:
+        """Raises ControlAway."""
+        self._settle()
+        self._urgent |= self._traffic.take_up()
+        held, sent_s = self._held(), self._clock()
+        self._number += 1
+        variants = self._traffic.since(self._heard, sent_s)
+        version, in_use, streams = held
+        report = RouterReport(
+            self._name, self._number, self._answered, version, in_use, streams, self._rates.ports, variants
+        )
+        refused = {pool: pool.refused for key in variants.rows if (pool := self._traffic.pool(key)) and pool.refused}
+        answer = await self._control.report(report, self._accounts.batch())
+        self._answered_s = sent_s
+        self._accounts.taken(answer.taken)
+        self._rates.shared_by(answer.ports)
+        self._follower.shared_by(answer.routers)
+        self._answered = report.number
+        if not answer.whole:
+            self._heard = variants.version
+            self._urgent = False
+            for pool, count in refused.items():
+                pool.refused -= count  # others may have been refused meanwhile
+                pool.traffic.touch()
+        for key, share in answer.shares.items():
+            if (pool := self._traffic.pool(key)) is not None:
+                pool.take_share(share)
+        self._told, self._told_s = held, self._clock()
+        return answer
+
     def _is_due(self) -> bool:
+        """It costs as much as has changed, however many variants there are."""
         self._settle()
-        if len(self._accounts) or self._clock() - self._last_s >= HEARTBEAT_S:
+        self._urgent |= self._traffic.take_up()
+        if self._urgent or self._accounts.urgent or self._told != self._held():
             return True
-        return self._last is None or _essence(self._report()) != _essence(self._last)
+        since_s = self._clock() - self._told_s
+        if len(self._accounts) or self._heard != self._traffic.version:
+            return since_s >= COUNTED_S
+        return since_s >= HEARTBEAT_S
 
-    def _report(self) -> RouterReport:
-        self._settle()
-        now_s, traffic, shares = self._clock(), dict[VariantKey, TrafficReport](), dict[VariantKey, ShareReport]()
-        for live in self._roster:
-            for name, pool in live.by_key.items():
-                if pool.traffic.invocations or pool.refused:
-                    traffic[live.name, name] = pool.traffic.report(now_s)
-                if pool.variant.serverless is not None:
-                    in_flight = pool.traffic.in_flight
-                    shares[live.name, name] = ShareReport(max(pool.share or 0, in_flight), in_flight + pool.refused)
-        version, in_use, streams = self._follower.version, self._follower.in_use(), self._follower.streams()
-        return RouterReport(self._name, version, in_use, traffic, shares, self._rates.ports, streams)
+    def _held(self) -> "Held":
+        return self._follower.version, self._follower.in_use(), self._follower.streams()
 
 
-def _essence(report: RouterReport) -> tuple[object, ...]:
-    """A report without what changes by itself."""
-    traffic = {key: one._replace(idle_s=0.0) for key, one in report.traffic.items()}
-    return report.version, report.in_use, report.streams, traffic, report.shares
+Held = tuple[TableVersion | None, frozenset[str], frozenset[str]]
+"""The version of the routing table, the instances that left it and are in use, and those of them with streams."""

@@ -17,6 +17,7 @@ from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
+from torpor_endpoint.core.traffic import Touched
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.drains import Drains
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
@@ -82,6 +83,7 @@ class Shop:
     fewest: int = 99  # instances that took requests at the same time
     used: bool = False  # by a router
     drains: Drains = field(default_factory=Drains)
+    touched: Touched | None = None
 
     async def open(self) -> None:
         self.roster = FleetRoster()

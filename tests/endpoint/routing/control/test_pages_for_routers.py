@@ -11,6 +11,7 @@ from starlette.requests import Request
 from torpor_account.core.access.rates import CallRates
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
@@ -45,7 +46,9 @@ class Control:
 
     async def report(self, accounts: object) -> dict[str, Any]:
         """The answer to a router's report with this batch. Raises HTTPException."""
-        said = RouterReport("r-1", None, frozenset(), {}, {}, 0).json()
+        said = RouterReport(
+            "r-1", 1, 0, None, frozenset(), frozenset(), 0, Differences(TableVersion("r-1", 0), None, {})
+        ).json()
         body = json.dumps({**said, "accounts": accounts}).encode()
 
         async def receive() -> dict[str, Any]:

@@ -14,7 +14,12 @@ from torpor_endpoint.core.routing.table_differences import Differences, TableVer
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
-from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, ShareReport
+from torpor_endpoint.routing.protocol.router_report import (
+    ReportAnswer,
+    ReportedVariant,
+    RouterReport,
+    ShareReport,
+)
 from torpor_endpoint.routing.protocol.routing_table import (
     EndpointRow,
     RoutedEndpoint,
@@ -78,15 +83,21 @@ def test_a_table_is_read_as_it_was_written(address: Address) -> None:
 
 
 def test_a_report_and_its_answer_are_read_as_they_were_written() -> None:
-    key = ("shop", "plain")
-    traffic = {key: TrafficReport(2, 1, 50, 0.25)}
-    report = RouterReport("r-1", TableVersion("c-1", 7), frozenset({"i-9"}), traffic, {key: ShareReport(5, 9)}, 4)
-    assert RouterReport.read(json.loads(json.dumps(report.json()))) == report
-    answer = ReportAnswer(12, 3, 4, {key: 4})
+    key, other = ("shop", "plain"), ("shop", "serverless")
+    traffic, share = TrafficReport(2, 1, 50, 0.25), ShareReport(5, 9)
+    rows = {key: ReportedVariant(traffic), other: ReportedVariant(traffic, share)}
+    held = frozenset({"i-9", "i-8"}), frozenset({"i-9"})
+    for since, gone in ((None, ()), (3, (("gone", "v"),))):
+        variants = Differences(TableVersion("r-1", 4), since, rows, gone)
+        report = RouterReport("r-1", 9, 8, TableVersion("c-1", 7), *held, 4, variants)
+        assert RouterReport.read(json.loads(json.dumps(report.json()))) == report
+    answer = ReportAnswer(12, 3, 4, {key: 4}, whole=True)
     assert ReportAnswer.read(json.loads(json.dumps(answer.json()))) == answer
 
 
 def test_a_variant_that_was_never_called_has_been_idle_for_long_also_in_json() -> None:
-    report = RouterReport("r-1", None, frozenset(), {("shop", "plain"): TrafficReport(idle_s=inf)}, {}, 0)
+    rows = {("shop", "plain"): ReportedVariant(TrafficReport(idle_s=inf))}
+    variants = Differences(TableVersion("r-1", 1), None, rows)
+    report = RouterReport("r-1", 1, 0, None, frozenset(), frozenset(), 0, variants)
     text = json.dumps(report.json(), allow_nan=False)
-    assert RouterReport.read(json.loads(text)).traffic["shop", "plain"].idle_s > 1e6
+    assert RouterReport.read(json.loads(text)).variants.rows["shop", "plain"].traffic.idle_s > 1e6

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.pages import RouterPage
+from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.routing.router.control_client import (
@@ -21,7 +22,7 @@ from torpor_endpoint.routing.router.control_client import (
     ControlClient,
 )
 
-REPORT = RouterReport("r-1", None, frozenset(), {}, {}, 0)
+REPORT = RouterReport("r-1", 1, 0, None, frozenset(), frozenset(), 0, Differences(TableVersion("r-1", 0), None, {}))
 FORWARDED = ForwardedRequest("/endpoints/e/async-invocations", (), b"1")
 FORWARDING_THREADS = next(count for count, pages in THREADS if RouterPage.FORWARD in pages)
 ANSWERS: dict[RouterPage, dict[str, Any]] = {

@@ -11,12 +11,12 @@ import pytest
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
-from torpor_endpoint.routing.protocol.routing_table import RoutedVariant
+from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
-from torpor_endpoint.routing.router.followed_pool import FollowedPool
-from torpor_endpoint.routing.router.following import FollowedEndpoint, FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
 from torpor_endpoint.routing.router.reporting import Reporting
 
@@ -40,7 +40,7 @@ class Control(ControlClient):
     async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
         if self.away:
             raise ControlAway("it is away")
-        self.demands += [share.demand for share in report.shares.values()]
+        self.demands += [row.share.demand for row in report.variants.rows.values() if row.share is not None]
         self.meanwhile()
         return ReportAnswer(0, self.routers, self.routers, {KEY: self.share})
 
@@ -50,11 +50,12 @@ class Router:
 
     def __init__(self, control: Control, variant: Variant = SERVERLESS) -> None:
         roster = FollowedRoster()
-        self.pool = FollowedPool("shop", RoutedVariant(variant, 0, None, {}), lambda pool: None)
-        live = FollowedEndpoint("shop", "arn")
-        live.serve({"v": self.pool})
-        roster.serve(live)
         follower, accounts, clock = TableFollower(control, roster), PendingAccounts(), asyncio.get_running_loop().time
+        shop = RoutedEndpoint("shop", "arn", None, (RoutedVariant(variant, 0, None, {}),))
+        follower.apply(RoutingTable(TableVersion("control", 1), (shop,)))
+        live = roster.get("shop")
+        assert live is not None
+        self.pool = live.pools["v"]
         self.reporting = Reporting("r", control, follower, roster, accounts, CallRates({}), clock, lambda: None)
 
 
@@ -97,7 +98,8 @@ def test_each_refused_request_is_demand_in_one_report_also_if_it_came_during_one
         router = Router(control)
 
         def refused(count: int) -> None:
-            router.pool.refused += count
+            for _ in range(count):
+                router.pool.refuse()
 
         refused(3)
         for count in (2, 0, 0):
