@@ -47,7 +47,7 @@ class FineSeries(Series):
             self._levels = {**there, source: value}
             self._ten = (opened_s, Tally.of(self._levels.values()))
 
-    def merge(self, tally: Tally, at_s: float) -> None:
+    def merge(self, tally: Tally | PackedTally, at_s: float) -> None:
         super().merge(tally, at_s)
         self._note(tally, at_s)
 
@@ -55,7 +55,7 @@ class FineSeries(Series):
         super().age(now_s)
         self._open_ten(now_s)
 
-    def _note(self, tally: Tally, at_s: float) -> None:
+    def _note(self, tally: Tally | PackedTally, at_s: float) -> None:
         """Add samples of one bucket, which may lie in the past."""
         self._open_ten(at_s)
         opened_s, current = self._ten

@@ -92,7 +92,7 @@ class Series:
         opened_s, _ = self._now
         return source in self._sources and opened_s <= at_s < opened_s + MINUTE_S
 
-    def merge(self, tally: Tally, at_s: float) -> None:
+    def merge(self, tally: Tally | PackedTally, at_s: float) -> None:
         """Add many samples of one minute, which may lie in the past."""
         self._merge(tally, at_s)
 
@@ -102,7 +102,7 @@ class Series:
             self._close()
         self._age(now_s)
 
-    def _merge(self, tally: Tally, at_s: float) -> None:
+    def _merge(self, tally: Tally | PackedTally, at_s: float) -> None:
         self._open(at_s)
         opened_s, current = self._now
         if opened_s <= at_s:
@@ -129,7 +129,7 @@ class Series:
         self._sources.clear()
         self._now = (opened_s, Tally())
 
-    def _keep(self, minute_s: int, tally: Tally) -> None:
+    def _keep(self, minute_s: int, tally: Tally | PackedTally) -> None:
         age_s = self._now[0] - minute_s
         if age_s < MINUTES_KEPT_S:
             _fold(self._minutes, minute_s, tally)

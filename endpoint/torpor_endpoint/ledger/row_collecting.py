@@ -38,6 +38,7 @@ from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.ledger.choice_table import choice_key, merge_choices
+from torpor_endpoint.core.warm_sums import WarmSums
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
@@ -115,6 +116,14 @@ class Ledger:
         if choice_key(made) in self._pending.choices or len(self._pending.choices) < CHOICES_PENDING_MAX:
             merge_choices(self._pending.choices, made)
 
+    def summed(self, warm: WarmSums) -> None:
+        """Add warm invocations that a router has added up."""
+        warm.add_to(self._sums(warm))
+        if warm.container_s:
+            self._containers(warm, warm.requests, True)
+        if warm.span is not None:
+            self._span(warm, warm.span, minute_of(warm.at_s))
+
     def looked(self, reading: MemoryReading) -> None:
         """Add a reading of the memory that an instance uses beside its models."""
         size = self._size(reading.instance)
@@ -179,21 +188,21 @@ class Ledger:
         self._writer.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _sums(self, one: InvocationRecord | WarmRequests) -> Sums:
+    def _sums(self, one: InvocationRecord | WarmRequests | WarmSums) -> Sums:
         kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, self._size(one.instance))
         sums = self._pending.minutes.get(kind)
         if sums is None:
             sums = self._pending.minutes[kind] = Sums()
         return sums
 
-    def _containers(self, one: InvocationRecord | WarmRequests, requests: int, warm: bool) -> None:
+    def _containers(self, one: InvocationRecord | WarmRequests | WarmSums, requests: int, warm: bool) -> None:
         """Add what these requests of a pipeline spent in each container."""
         minute_s = minute_of(one.at_s)
         for position, (container, seconds) in enumerate(one.container_s.items()):
             key = ContainerKey(minute_s, one.endpoint, one.variant, one.model, position, container)
             self._pending.containers.setdefault(key, ContainerSums()).add(requests, seconds, warm)
 
-    def _span(self, one: InvocationRecord | WarmRequests, span: Span, minute_s: int) -> None:
+    def _span(self, one: InvocationRecord | WarmRequests | WarmSums, span: Span, minute_s: int) -> None:
         called = SpanKey(minute_s, one.endpoint, one.variant, one.model)
         before = self._pending.spans.get(called)
         self._pending.spans[called] = span if before is None else before | span

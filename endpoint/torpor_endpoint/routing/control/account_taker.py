@@ -7,11 +7,13 @@ from typing import Any, Protocol
 
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import read
-from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
+from torpor_endpoint.core.warm_sums import WarmSums
 from torpor_endpoint.runtime.composed_router import RouterMeters
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerWriter
-from torpor_endpoint.runtime.observing.meter import AlikeRequests
+from torpor_endpoint.runtime.observing.meter import TalliedRequests
+from torpor_endpoint.runtime.observing.tallied_requests import SentRequests
 
 Counter = Callable[..., None]
 UNKNOWN = "unknown"
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 class ReportedLedger(LedgerWriter, Protocol):
     """The ledger, as far as it knows the batches of routers."""
 
+    def summed(self, warm: WarmSums) -> None:
+        """Add warm invocations that a router has added up."""
+
     def last_batch(self, router: str) -> int:
         """The number of the router's last batch that came; 0 if none did."""
 
@@ -36,13 +41,20 @@ class ReportedLedger(LedgerWriter, Protocol):
         """Note, with the rows that were just written, that the router's batch of this number has come."""
 
 
+class ReportedMeters(RouterMeters, Protocol):
+    """The metrics of all variants, as far as routers report them."""
+
+    def merge(self, endpoint: str, variant: str, tallied: TalliedRequests, at_s: float) -> None:
+        """Add requests of one minute that were added up."""
+
+
 class AccountTaker:
     """Counts the rows of routers in the ledger and in the metrics, each batch once. `keep_denials` may block."""
 
     def __init__(
         self,
         ledger: ReportedLedger,
-        meters: RouterMeters,
+        meters: ReportedMeters,
         keep_denials: Callable[[Sequence[Denial]], None] = lambda _: None,
     ) -> None:
         self._ledger = ledger
@@ -53,7 +65,7 @@ class AccountTaker:
         self._skipped: set[str] = set()  # the kinds of which a row could not be read
         self._in_ledger: Mapping[str, Counter] = {
             "invoked": lambda *row: ledger.invoked(read(InvocationRecord, row)),
-            "warmed": lambda *row: ledger.warmed(read(WarmRequests, row)),
+            "warmed": lambda *row: ledger.summed(read(WarmSums, row)),
             "chosen": lambda row: ledger.chosen(read(MadeChoices, row)),
         }
         self._in_metrics: Mapping[str, Counter] = {
@@ -111,4 +123,4 @@ class AccountTaker:
                 log.error(SKIPPED, kind, router, error)
 
     def _samples(self, endpoint: str, variant: str, at_s: float, *samples: Any) -> None:
-        self._meters.add(endpoint, variant, read(AlikeRequests, samples), at_s)
+        self._meters.merge(endpoint, variant, read(SentRequests, samples).tallied(), at_s)

@@ -2,18 +2,21 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
+from torpor_endpoint.core.warm_sums import WarmSums
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch, Row
 from torpor_endpoint.runtime.observing.meter import AlikeRequests
+from torpor_endpoint.runtime.observing.tallied_requests import RequestSums
 
 ROWS_MAX = 50_000
-"""The most rows that wait while the control is away. A row is of one cold request, or of up to 32 warm ones."""
+"""The most rows that wait while the control is away. A row is of one cold request, or of all warm ones for a model at
+an instance in a minute."""
 BATCH_ROWS = 2_000
 
 log = logging.getLogger(__name__)
@@ -24,13 +27,16 @@ class PendingAccounts:
 
     def __init__(self, rows_max: int = ROWS_MAX) -> None:
         self._rows: deque[Row] = deque()
+        self._warm: dict[Hashable, WarmSums] = {}  # added up until they are sent
+        self._samples: dict[Hashable, tuple[str, str, float, RequestSums]] = {}
         self._rows_max = rows_max
         self._batch: AccountBatch | None = None
         self._number = 0
         self.lost = 0
 
     def __len__(self) -> int:
-        return len(self._rows) + (0 if self._batch is None else len(self._batch.rows))
+        unsent = len(self._rows) + len(self._warm) + len(self._samples)
+        return unsent + (0 if self._batch is None else len(self._batch.rows))
 
     @property
     def urgent(self) -> bool:
@@ -39,7 +45,27 @@ class PendingAccounts:
 
     def add(self, kind: str, *arguments: object) -> None:
         self._rows.append([kind, *arguments])
+        self._bound()
+
+    def add_warm(self, warm: WarmRequests) -> None:
+        """Add warm requests to those like them that are not sent yet."""
+        sums = WarmSums.of(warm)
+        before = self._warm.get(sums.alike)
+        self._warm[sums.alike] = sums if before is None else before | sums
+        self._bound()
+
+    def add_samples(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
+        """Add requests of one minute to those like them that are not sent yet."""
+        key = endpoint, variant, at_s, RequestSums.alike(samples)
+        if key not in self._samples:
+            self._samples[key] = endpoint, variant, at_s, RequestSums(samples)
+        self._samples[key][-1].add(samples)
+        self._bound()
+
+    def _bound(self) -> None:
+        """Lose the oldest rows beyond the bound."""
         if len(self) > self._rows_max:
+            self._add_up()
             if not self.lost:
                 log.error(
                     "the control does not take this router's rows: %d wait, and the oldest are lost from now on. Costs "
@@ -47,11 +73,21 @@ class PendingAccounts:
                     "can write: its log says what it lacks",
                     len(self) - 1,
                 )
-            self._rows.popleft()
-            self.lost += 1
+            if self._rows:
+                self._rows.popleft()
+                self.lost += 1
+
+    def _add_up(self) -> None:
+        """What was added up so far becomes rows."""
+        self._rows.extend(["warmed", *sums] for sums in self._warm.values())
+        self._rows.extend(["samples", *of, *sums.sent()] for *of, sums in self._samples.values())
+        self._warm.clear()
+        self._samples.clear()
 
     def batch(self) -> AccountBatch | None:
         """The batch to send now: the one before until it is taken, or else the oldest rows; None if there are none."""
+        if self._batch is None:
+            self._add_up()
         if self._batch is None and self._rows:
             self._number += 1
             count = min(BATCH_ROWS, len(self._rows))
@@ -86,7 +122,7 @@ class LedgerRows:
         self._accounts.add("invoked", *invocation)
 
     def warmed(self, warm: WarmRequests) -> None:
-        self._accounts.add("warmed", *warm)
+        self._accounts.add_warm(warm)
 
     def chosen(self, made: MadeChoices) -> None:
         self._accounts.add("chosen", written(made))
@@ -102,7 +138,7 @@ class MeterRows:
         return VariantRows(self._accounts, endpoint, variant)
 
     def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
-        self._accounts.add("samples", endpoint, variant, at_s, *samples)
+        self._accounts.add_samples(endpoint, variant, samples, at_s)
 
     def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
         self._accounts.add("no_capacity", endpoint, variant, at_s)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import Series
+from torpor_account.metrics.tally import PackedTally
 from torpor_endpoint.core.components.component_variants import component_of
 
 MICROSECONDS = 1e6
@@ -35,6 +36,21 @@ class AlikeRequests(NamedTuple):
     deployed_by: str = ""  # the endpoint configuration of the update that deployed the variant, if one did
 
 
+class TalliedRequests(NamedTuple):
+    """As `AlikeRequests`, of any number of requests: their times as tallies, in microseconds."""
+
+    instances: int
+    status: int | None
+    hit: bool | None
+    requests: int
+    model: PackedTally | None
+    overhead: PackedTally | None
+    loading: PackedTally | None
+    concurrency: "Sequence[tuple[Concurrency, int]]"
+    queued: bool
+    deployed_by: str
+
+
 class Concurrency(NamedTuple):
     """The requests in flight when one arrived, with that one, and the two limits of the serverless variant."""
 
@@ -51,15 +67,15 @@ class ServerlessMeter:
         self._bound = bound
         self._provisioned: tuple[Series, ...] = ()  # only with provisioned concurrency
 
-    def add(self, seen: Concurrency, at_s: float) -> None:
-        """Add one request. `at_s` is in epoch seconds."""
-        self._utilization.add(seen.in_flight / seen.most, at_s)
+    def add(self, seen: Concurrency, at_s: float, count: int = 1) -> None:
+        """Add `count` requests that saw the same. `at_s` is in epoch seconds."""
+        self._utilization.add(seen.in_flight / seen.most, at_s, count)
         if seen.provisioned:
             self._provisioned = self._provisioned or tuple(map(self._bound, PROVISIONED))
             within, spilt = min(seen.in_flight, seen.provisioned), seen.in_flight > seen.provisioned
             values = (within, within / seen.provisioned, not spilt, spilt)
             for series, value in zip(self._provisioned, values, strict=True):
-                series.add(value, at_s)
+                series.add(value, at_s, count)
 
 
 class RequestSeries:
@@ -76,15 +92,27 @@ class RequestSeries:
 
     def add(self, samples: AlikeRequests, at_s: float) -> None:
         """Add requests of one minute. What is equal in all of them is added once, with their number."""
-        count, status = len(samples.model_s), samples.status or 0
-        self._invocations.add(1, at_s, count)
+        self._count(samples, len(samples.model_s), at_s)
         if not samples.queued:
-            self._per_instance.add(1 / max(1, samples.instances), at_s, count)
             self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
+        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
+
+    def merge(self, tallied: TalliedRequests, at_s: float) -> None:
+        """Add requests of one minute that were added up."""
+        self._count(tallied, tallied.requests, at_s)
+        if not tallied.queued and tallied.overhead is not None:
+            self._overhead_latency.merge(tallied.overhead, at_s)
+        if tallied.model is not None:
+            self._model_latency.merge(tallied.model, at_s)
+
+    def _count(self, alike: AlikeRequests | TalliedRequests, count: int, at_s: float) -> None:
+        status = alike.status or 0
+        self._invocations.add(1, at_s, count)
+        if not alike.queued:
+            self._per_instance.add(1 / max(1, alike.instances), at_s, count)
         self._client_errors.add(400 <= status < 500, at_s, count)
         self._server_errors.add(status >= 500, at_s, count)
         self._model_errors.add(not 200 <= status < 300, at_s, count)
-        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
 
 
 class DeploymentMeter(RequestSeries):
@@ -98,6 +126,11 @@ class DeploymentMeter(RequestSeries):
         super().add(samples, at_s)
         if samples.hit is not None:
             self._bound(metrics.MODEL_CACHE_HIT).add(samples.hit, at_s, len(samples.model_s))
+
+    def merge(self, tallied: TalliedRequests, at_s: float) -> None:
+        super().merge(tallied, at_s)
+        if tallied.hit is not None:
+            self._bound(metrics.MODEL_CACHE_HIT).add(tallied.hit, at_s, tallied.requests)
 
 
 class ComponentMeter:
@@ -145,9 +178,26 @@ class VariantMeter:
         if samples.hit is False:
             self._loading_wait.add_all([took_s * MICROSECONDS for took_s in samples.loading_s], at_s)
         for seen in samples.concurrency:
-            if self._serverless is None:
-                self._serverless = ServerlessMeter(self._bound)
-            self._serverless.add(seen, at_s)
+            self._of_serverless().add(seen, at_s)
+
+    def merge(self, tallied: TalliedRequests, at_s: float) -> None:
+        """Add requests of one minute that were added up."""
+        self._requests.merge(tallied, at_s)
+        if self._component is not None:
+            self._component.requests.merge(tallied, at_s)
+        if tallied.deployed_by:
+            self._of_deployment(tallied.deployed_by).merge(tallied, at_s)
+        if tallied.hit is not None:
+            self._cache_hit.add(tallied.hit, at_s, tallied.requests)
+        if tallied.hit is False and tallied.loading is not None:
+            self._loading_wait.merge(tallied.loading, at_s)
+        for seen, count in tallied.concurrency:
+            self._of_serverless().add(seen, at_s, count)
+
+    def _of_serverless(self) -> ServerlessMeter:
+        if self._serverless is None:
+            self._serverless = ServerlessMeter(self._bound)
+        return self._serverless
 
     def _of_deployment(self, config: str) -> DeploymentMeter:
         """The series of the fleet that the update to this endpoint configuration deployed."""
@@ -266,6 +316,10 @@ class Meters:
     def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
         """Add requests of one minute."""
         self.of(endpoint, variant).add(samples, at_s)
+
+    def merge(self, endpoint: str, variant: str, tallied: TalliedRequests, at_s: float) -> None:
+        """Add requests of one minute that were added up."""
+        self.of(endpoint, variant).merge(tallied, at_s)
 
     def set_up(self, endpoint: str, variant: str, took_s: float, at_s: float) -> None:
         """Add the launch of an instance of a serverless variant."""

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.tally import merged
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.ledger import arrival_moments, arrival_seconds
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.ledger.choice_table import latest_choices
@@ -108,6 +112,60 @@ def test_what_a_router_counts_is_in_the_controls_ledger_and_metrics(tmp_path: Pa
     control.ledger.close()
 
 
+@given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=12), min_size=1, max_size=6), st.booleans())
+def test_requests_that_a_router_adds_up_count_as_if_the_control_had_served_them(
+    groups: list[list[float]], cold: bool
+) -> None:
+    """Nothing is lost in between: sums, extremes and percentiles are the same."""
+    accounts, served, reported = PendingAccounts(), Books(), Books()
+    for at, times in enumerate(groups):
+        seen = [Concurrency(1 + number % 3, 20, 2) for number, _ in enumerate(times)]
+        half = [one / 2 for one in times]
+        samples = AlikeRequests(2, 200, not cold, times, half, times if cold else (), seen, deployed_by="config")
+        came = NOW_S + at, NOW_S + at + 0.5
+        moments = arrival_seconds(came), arrival_moments(came)
+        passed = {"first": times[0], "second": times[-1]}
+        warm = WarmRequests(NOW_S, "shop", "v", "m", "i-1", times, half, 3, 4, came, passed, False, *moments)
+        served.meters.add("shop", "v", samples, NOW_S)
+        served.ledger.warmed(warm)
+        MeterRows(accounts).add("shop", "v", samples, NOW_S)
+        LedgerRows(accounts).warmed(warm)
+    batch = accounts.batch()
+    assert batch is not None
+    assert len(batch.rows) == 2
+    AccountTaker(reported.ledger, reported.meters).take("r-1", json.loads(json.dumps(batch.json())))
+    assert reported.figures() == served.figures()
+    assert reported.rows() == served.rows()
+
+
+class Books:
+    """The metrics and the ledger of one control, in memory."""
+
+    def __init__(self) -> None:
+        self.registry = MetricRegistry(lambda: NOW_S)
+        self.meters = Meters(self.registry)
+        self.ledger = Ledger(SqliteFile(":memory:", LEDGER), lambda: NOW_S)
+
+    def figures(self) -> dict[str, tuple[Any, ...]]:
+        """Count, rounded sum, extremes and the sketch of each series."""
+        return {str(one.key): _figures(one.total(), one.buckets(0.0, 2 * NOW_S)) for one in self.registry.find()}
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        asyncio.run(self.ledger.flush())
+        read = self.ledger.tables.database.rows
+        columns = "requests, round(total_s, 6), round(predict_s, 6), busy_ms, predict_ms, request_bytes, response_bytes"
+        found = [*read(f"SELECT {columns} FROM minutes"), *read("SELECT * FROM spans")]
+        found += read("SELECT container, position, requests, round(total_s, 6), warm FROM containers ORDER BY position")
+        self.ledger.close()
+        return [tuple(row) for row in found]
+
+
+def _figures(total: Any, buckets: Any) -> tuple[Any, ...]:
+    whole = merged(tally for _, tally in buckets)
+    extremes = whole.minimum, whole.maximum
+    return whole.count, round(whole.sum, 3), extremes, sorted(whole.items()), round(total.sum, 3)
+
+
 def test_a_batch_that_comes_again_counts_once_also_after_a_restart_of_the_control(tmp_path: Path) -> None:
     accounts, control = pending(), Control(tmp_path / "ledger.sqlite")
     control.take("r-1", accounts)
@@ -178,3 +236,19 @@ def test_while_the_control_is_away_the_oldest_rows_beyond_the_bound_are_lost_and
     batch = accounts.batch()
     assert batch is not None
     assert [row[3] for row in batch.rows] == [3, 4, 5, 6, 7]
+
+
+def test_what_is_added_up_waits_within_the_same_bound() -> None:
+    accounts = PendingAccounts(rows_max=5)
+    for number in range(8):
+        LedgerRows(accounts).warmed(WARM._replace(model=f"m-{number}"))
+    assert (len(accounts), accounts.lost) == (5, 3)
+
+
+def test_rows_for_which_nobody_waits_are_not_urgent() -> None:
+    accounts = PendingAccounts()
+    LedgerRows(accounts).warmed(WARM)
+    MeterRows(accounts).add("shop", "v", SAMPLES, NOW_S)
+    assert (len(accounts), accounts.urgent) == (2, False)
+    LedgerRows(accounts).invoked(COLD)
+    assert accounts.urgent
