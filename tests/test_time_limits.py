@@ -152,7 +152,7 @@ PAUSES = {
     "endpoint/torpor_endpoint/fleet/ahead_loading.py": "how long traffic waits for a load, which goes on",
     "endpoint/torpor_endpoint/in_service/model_tiers.py": "how long a choice waits for an instance, which goes on",
     "endpoint/torpor_endpoint/fleet/rollouts/two_fleets.py": "how long a step waits for drains, which go on",
-    "endpoint/torpor_endpoint/routing/router/reporting.py": "the period of a report",
+    "endpoint/torpor_endpoint/routing/router/reports/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routing/control/pages_for_routers.py": "how long an answer waits for news",
     "endpoint/torpor_endpoint/routing/control/publishing.py": "how long an answer waits for news",
     "endpoint/torpor_endpoint/runtime/asynchronous/line_sending.py": "the period of a look",

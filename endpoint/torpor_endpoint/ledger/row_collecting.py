@@ -36,9 +36,9 @@ from torpor_endpoint.core.ledger_records import (
 )
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.ledger.choice_table import choice_key, merge_choices
-from torpor_endpoint.core.warm_sums import WarmSums
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 

@@ -35,7 +35,7 @@ from torpor_endpoint.routing.protocol.router_report import (
 )
 from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
-from torpor_endpoint.routing.router.pool_news import PoolNews
+from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
 SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))

@@ -38,8 +38,8 @@ from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswe
 from torpor_endpoint.routing.protocol.routing_table import EndpointRow, RoutingTable, table_text
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
-from torpor_endpoint.routing.router.reporting import HEARTBEAT_S, Reporting
+from torpor_endpoint.routing.router.reports.pending_accounts import PendingAccounts
+from torpor_endpoint.routing.router.reports.reporting import HEARTBEAT_S, Reporting
 
 LIMIT = 6
 MOMENT_S = 0.2

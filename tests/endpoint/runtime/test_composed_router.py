@@ -12,7 +12,7 @@ from torpor_endpoint.in_service.served_endpoints import Roster
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.router.reports.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.composed_router import CAPTURE_STOP_S, TELEMETRY_STOP_S, ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.observers import BatchObserver

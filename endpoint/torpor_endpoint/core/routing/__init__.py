@@ -1,1 +1,1 @@
-"""What a control and its routers decide together: shares of a limit, differences of a table, and names of sessions."""
+"""What a control and its routers decide together: shares of a limit, differences of a table, sums, session names."""

@@ -9,7 +9,7 @@ from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
-from torpor_endpoint.core.warm_sums import WarmSums
+from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.runtime.composed_router import RouterMeters
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerWriter
 from torpor_endpoint.runtime.observing.meter import TalliedRequests

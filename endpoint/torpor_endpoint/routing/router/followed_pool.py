@@ -17,7 +17,7 @@ from torpor_endpoint.host import Launched
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.routing.protocol.routing_table import RoutedVariant
-from torpor_endpoint.routing.router.pool_news import PoolNews
+from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 ANSWERS_WITHIN_S = 2.0
 LOOK_S = 5.0

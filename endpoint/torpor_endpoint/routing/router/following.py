@@ -13,7 +13,7 @@ from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, Tr
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
-from torpor_endpoint.routing.router.pool_news import PoolNews
+from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 WAIT_S = 1.5
 """How long the control may have nothing new to say. It is shorter than the time that a stopping control gives to

@@ -11,7 +11,7 @@ from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
+from torpor_endpoint.routing.router.reports.pending_accounts import PendingAccounts
 
 
 @dataclass(frozen=True)

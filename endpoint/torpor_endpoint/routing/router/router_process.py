@@ -30,8 +30,8 @@ from torpor_endpoint.routing.router.followed_identities import FollowedIdentitie
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.forwarding import AtOnePort, ForwardedAsync
 from torpor_endpoint.routing.router.options import RouterOptions
-from torpor_endpoint.routing.router.pending_accounts import DenialRows, LedgerRows, MeterRows, PendingAccounts
-from torpor_endpoint.routing.router.reporting import Reporting
+from torpor_endpoint.routing.router.reports.pending_accounts import DenialRows, LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.router.reports.reporting import Reporting
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.routing.router.router_page import RouterPages
 from torpor_endpoint.runtime.app import AccountAndRegion, RuntimeApp

@@ -23,7 +23,7 @@ from torpor_endpoint.ledger.choice_table import latest_choices
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
-from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.router.reports.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters
 
 NOW_S = 1_700_000_000.0

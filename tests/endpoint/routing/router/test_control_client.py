@@ -27,7 +27,7 @@ FORWARDED = ForwardedRequest("/endpoints/e/async-invocations", (), b"1")
 FORWARDING_THREADS = next(count for count, pages in THREADS if RouterPage.FORWARD in pages)
 ANSWERS: dict[RouterPage, dict[str, Any]] = {
     RouterPage.TABLE: {"table": None},
-    RouterPage.REPORT: {"taken": 0, "routers": 1, "ports": 1, "shares": []},
+    RouterPage.REPORT: {"taken": 0, "routers": 1, "ports": 1, "shares": [], "whole": False},
     RouterPage.FORWARD: {"status": 202, "headers": [], "body": ""},
     RouterPage.LEAVE: {},
 }

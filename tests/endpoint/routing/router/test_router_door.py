@@ -22,7 +22,7 @@ from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
-from torpor_endpoint.routing.router.pending_accounts import DenialRows, PendingAccounts
+from torpor_endpoint.routing.router.reports.pending_accounts import DenialRows, PendingAccounts
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.services.service_register import ADDRESSES
 

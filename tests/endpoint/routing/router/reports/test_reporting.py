@@ -17,8 +17,8 @@ from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswe
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
-from torpor_endpoint.routing.router.reporting import Reporting
+from torpor_endpoint.routing.router.reports.pending_accounts import PendingAccounts
+from torpor_endpoint.routing.router.reports.reporting import Reporting
 
 SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
 KEY = ("shop", "v")

@@ -9,7 +9,7 @@ from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
-from torpor_endpoint.core.warm_sums import WarmSums
+from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch, Row
 from torpor_endpoint.runtime.observing.meter import AlikeRequests
 from torpor_endpoint.runtime.observing.tallied_requests import RequestSums

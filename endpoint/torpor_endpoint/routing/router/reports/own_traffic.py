@@ -7,7 +7,7 @@ from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.routing.protocol.router_report import ReportedVariant, ShareReport, VariantKey
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 from torpor_endpoint.routing.router.following import FollowedRoster
-from torpor_endpoint.routing.router.pool_news import PoolNews
+from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 
 class OwnRow(NamedTuple):

@@ -11,8 +11,8 @@ from torpor_endpoint.core.routing.table_differences import TableVersion
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
-from torpor_endpoint.routing.router.own_traffic import OwnTraffic
-from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
+from torpor_endpoint.routing.router.reports.own_traffic import OwnTraffic
+from torpor_endpoint.routing.router.reports.pending_accounts import PendingAccounts
 
 PERIOD_S = 0.25
 """How soon the control hears of what it may wait for: an instance is used no more, a request waits or was refused."""
