@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torpor.hosting.async_call import AsyncCall
     from torpor.hosting.local_endpoint import Local, local
     from torpor.simulator.components.component_scenario import ComponentScenario
-    from torpor.simulator.components.component_setup import ComponentSetup, CopyScaling
+    from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup, CopyScaling
     from torpor.simulator.components.components_result import ComponentsResult
     from torpor.simulator.components.components_run import simulate_components
     from torpor.simulator.nightly import Nightly, nightly
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "AdapterSetup",
     "Answer",
     "AsyncCall",
     "BadScenario",
@@ -102,6 +103,7 @@ _HOMES = {
     "ComponentSetup": "torpor.simulator.components.component_setup",
     "ComponentsResult": "torpor.simulator.components.components_result",
     "CopyScaling": "torpor.simulator.components.component_setup",
+    "AdapterSetup": "torpor.simulator.components.component_setup",
     "plan": "torpor.simulator.planning.cheapest_plan",
     "confirm": "torpor.confirming.plan_confirmation",
     "Confirmation": "torpor.confirming.plan_confirmation",

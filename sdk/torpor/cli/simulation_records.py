@@ -32,12 +32,14 @@ class ComponentFigures:
 
     component: str
     requests: int
-    cold: int  # waited for a copy
+    cold: int  # waited for a copy, or in one for a model or an adapter
     failed: int
     copies: int  # at the end
     copy_hours: float  # of all its copies together
     unplaced: int  # how often a copy that was wanted had no room
     share: float  # of the instances' bill, by what its copies reserved
+    loads: int  # of models of a multi-model container, or of adapters
+    evictions: int  # of models of a multi-model container
 
 
 @dataclass(frozen=True)

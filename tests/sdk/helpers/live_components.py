@@ -1,6 +1,7 @@
 """Inference components as the live endpoint runs them, on virtual time: the real router, pools, sizer and placement.
 
-Only the edges are fake: a host whose copies are objects, each with one model that predicts in its profile's time.
+Only the edges are fake: a host whose copies are objects, each with one model that predicts in its profile's time; a
+component of a multi-model container has the real keeper over such models. A call names it as `COMPONENT/MODEL`.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.running.predicting import AnyRequest, Predictors
 from torpor_endpoint.core.components.component_variants import component_of
 from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
+from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
@@ -58,13 +60,15 @@ class Rescaled:
     copies: int
 
 
-def copies_of(name: str, copies: int, memory_mib: int, *, strict: bool = False, idle_s: float = 30.0) -> Variant:
+def copies_of(
+    name: str, copies: int, memory_mib: int, *, strict: bool = False, idle_s: float = 30.0, multi_model: bool = False
+) -> Variant:
     """The variant of a component's copies; without any, one that a request wakes."""
     asleep = not copies and not strict
     return Variant(
         f"component.{name}",
         "m",
-        (Container("torpor", environment={"TORPOR_IDLE_SECONDS": f"{idle_s:g}"}),),
+        (Container("torpor", multi_model=multi_model, environment={"TORPOR_IDLE_SECONDS": f"{idle_s:g}"}),),
         instance_type="ml.m5.large",
         instance_count=copies,
         instances_min=0 if asleep else None,
@@ -74,12 +78,16 @@ def copies_of(name: str, copies: int, memory_mib: int, *, strict: bool = False, 
 
 
 class CopyHost(Factories):
-    """A host of copies."""
+    """A host of copies. A component without a profile of its name has a multi-model container."""
 
     async def launch(self, spec: LaunchSpec) -> Launched:
         await asyncio.sleep(self.machine.wake_s)
         self.launches += 1
         launched = Launched(spec.slot, f"i-{self.launches}", f"socket-{self.launches}", Phase.RUNNING)
+        if component_of(spec.slot.variant) not in self.profiles:
+            instance = self.running[spec.slot] = Instance(self, launched)
+            await instance.start()
+            return launched
         copy = Copy(self, launched)
         self.running[spec.slot] = cast(Instance, copy)
         copy.start()
@@ -130,9 +138,12 @@ def lived_components(
     *,
     changes: Sequence[Rescaled] = (),
     strict: bool = False,
+    room_bytes: int = 0,
 ) -> LivedComponents:
-    """Plays all calls and changes, and then ends the endpoint."""
-    host = CopyHost(Machine(0, 0, threads=2, wake_s=0.5), profiles, folder, lambda slot, decision: None)
+    """Plays all calls and changes, and then ends the endpoint. `room_bytes` are those for the models of a multi-model
+    container, on its disk too."""
+    machine = Machine(room_bytes, room_bytes, threads=2, wake_s=0.5)
+    host = CopyHost(machine, profiles, folder, lambda slot, decision: None)
     return run(_lived(capacity, copies, host, calls, ledger, changes, strict))
 
 
@@ -165,7 +176,10 @@ async def _lived(
     patient = CallLimits(hold_s=PATIENT_S)
 
     async def answered(name: str) -> Answered:
-        arrived_s, call = loop.time(), passage(ENDPOINT, (COMPONENT_HEADER, name.encode()), limits=patient)
+        component, _, model = name.partition("/")
+        target = ((TARGET_MODEL, model.encode()),) if model else ()
+        called = passage(ENDPOINT, (COMPONENT_HEADER, component.encode()), *target, limits=patient)
+        arrived_s, call = loop.time(), called
         call.at_s = call.began_s = arrived_s
         router.route(call)
         try:

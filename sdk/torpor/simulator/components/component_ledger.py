@@ -9,21 +9,20 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from torpor.simulator import fitting
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup, CopyChange
+from torpor.simulator.components.component_traces import MergedTrace, model_name
+from torpor.simulator.ledger_scenario import as_it_ran
 from torpor.simulator.scenario import MIB, OWN_BYTES, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
-from torpor.workloads import BadTrace, Chunk, LedgerFile
+from torpor.workloads import BadTrace, LedgerFile
 from torpor.workloads.profile import ModelProfile
-from torpor.workloads.trace import Sizes
 from torpor.workloads.trace_formats.ledger_trace import check_tables
 from torpor_container import typed_json
 from torpor_container.settings import BY_FIELD
@@ -60,40 +59,6 @@ class RecordedLife(NamedTuple):
     reserved_mib: float
     reserved_cores: float
     reserved_accelerators: float
-
-
-@dataclass(frozen=True, eq=False)
-class MergedTrace:
-    """The requests of an endpoint's components, each for a model with the component's name. All of them are in memory
-    while they are read."""
-
-    parts: Mapping[str, Sequence[LedgerFile]] = field(repr=False)  # by component: a variant for each generation
-
-    @property
-    def names(self) -> Sequence[str]:
-        return list(self.parts)
-
-    @property
-    def lasts_s(self) -> float | None:
-        known = [part.lasts_s for part in self._files]
-        return max((lasts_s for lasts_s in known if lasts_s is not None), default=None)
-
-    @property
-    def _files(self) -> list[LedgerFile]:
-        return [part for parts in self.parts.values() for part in parts]
-
-    def chunks(self) -> Iterator[Chunk]:
-        found = [
-            (number, chunk)
-            for number, parts in enumerate(self.parts.values())
-            for part in parts
-            for chunk in part.chunks()
-        ]
-        times_s = np.concatenate([chunk.times_s for _, chunk in found])
-        models = np.concatenate([np.full(len(chunk), number, np.int32) for number, chunk in found])
-        sizes = np.concatenate([_sizes(chunk) for _, chunk in found])
-        order = np.argsort(times_s, kind="stable")
-        yield Chunk(times_s[order], models[order], sizes[order])
 
 
 class RecordedEndpoint(NamedTuple):
@@ -133,18 +98,24 @@ def recorded_endpoint(
     traces = {name: make(path, endpoint, name) for name in variants}
     with_traces = [name for name, trace in traces.items() if _is_answered(trace)]
     fitted = {name: found for name in with_traces if (found := _fitted(path, endpoint, name)) is not None}
+    many = {_name(name) for name, found in fitted.items() if set(found.profiles) - {name}}
     if not fitted:
         raise BadTrace(f"{path}: no component of endpoint {endpoint} has answered a request")
     parts: dict[str, list[LedgerFile]] = {}
     for variant in fitted:
         trace = traces[variant]
         parts.setdefault(_name(variant), []).append(replace(trace, seed=trace.seed + seed))
-    merged = MergedTrace(parts)
+    merged = MergedTrace(parts, many)
     first_s = min(float(chunk.times_s[0]) for chunk in merged.chunks())
-    profiles = {_name(variant): _profile(_name(variant), one) for variant, one in fitted.items()}
+    profiles = {
+        one.name: one
+        for variant, found in fitted.items()
+        for one in _profiles(_name(variant), found, _name(variant) in many)
+    }
     components = tuple(
         _setup(name, [one for one in lives if _name(one.variant) == name], setups, fitted, first_s) for name in parts
     )
+    components = tuple(_multi_model(one, fitted) if one.name in many else one for one in components)
     overheads_s = sorted(one.overhead_s for one in fitted.values())
     scenario = _scenario(components, lives, setups).altered(overhead_s=overheads_s[len(overheads_s) // 2])
     sigma = max(one.predict_sigma for one in fitted.values())
@@ -162,9 +133,12 @@ def recorded_endpoint(
 def as_models(found: RecordedEndpoint) -> SimulationInputs:
     """The same requests for other ways to serve the models: each takes the memory that its copies reserved, and as long
     to load as a copy took to start."""
-    setups = {one.serves: one for one in found.scenario.components}
-    profiles = {name: _as_model(one, setups[name]) for name, one in found.inputs.profiles.items()}
-    notes = (*found.inputs.assumed, "the size of each model: what its copies reserved; its load: the start of a copy")
+    setups = {one.serves: one for one in found.scenario.components if not one.models}
+    profiles = {
+        name: _as_model(one, setups[name]) if name in setups else one for name, one in found.inputs.profiles.items()
+    }
+    sizes = "the size of each model: what its copies reserved; its load: the start of a copy"
+    notes = (*found.inputs.assumed, *([sizes] if setups else []))
     around = Scenario(found.scenario.types[0], overhead_s=found.scenario.overhead_s)
     return replace(found.inputs, profiles=profiles, assumed=notes, scenario=around)
 
@@ -179,10 +153,6 @@ def _as_model(profile: ModelProfile, setup: ComponentSetup) -> ModelProfile:
     return replace(profile, memory_bytes=taken_bytes, disk_bytes=taken_bytes, load_delay_s=setup.wake_s or 0.0)
 
 
-def _sizes(chunk: Chunk) -> Sizes:
-    return np.zeros(len(chunk), np.int64) if chunk.request_bytes is None else chunk.request_bytes
-
-
 def _is_answered(trace: LedgerFile) -> bool:
     """Whether the component has answered a request, up to where the trace ends."""
     try:
@@ -192,22 +162,36 @@ def _is_answered(trace: LedgerFile) -> bool:
 
 
 def _fitted(path: Path, endpoint: str, variant: str) -> fitting.Fitted | None:
-    """The times of a component's copies; None if it has answered nothing. Raises BadTrace for one with many models."""
+    """The times of a component's copies and models; None if it has answered nothing."""
     try:
-        found = fitting.fitted(path, endpoint, variant)
+        return fitting.fitted(path, endpoint, variant)
     except BadTrace:
         return None
-    if set(found.profiles) - {variant}:
-        raise BadTrace(
-            f"{path}: component {_name(variant)} serves many models, which is not simulated here: simulate"
-            f" it alone, as {path.name}#{endpoint}/{variant}"
-        )
-    return found
 
 
-def _profile(name: str, found: fitting.Fitted) -> ModelProfile:
+def _profiles(component: str, found: fitting.Fitted, many: bool) -> list[ModelProfile]:
+    """The profiles of a component's models, by their names in the trace."""
+    if many:
+        return [replace(one, name=model_name(component, name)) for name, one in found.profiles.items()]
     (one,) = found.profiles.values()
-    return replace(one, name=name)
+    return [replace(one, name=component)]
+
+
+def _multi_model(one: ComponentSetup, fitted: Mapping[str, fitting.Fitted]) -> ComponentSetup:
+    """The component with the models that it was called for, and the room that its copies had for them."""
+    found = [made for variant, made in fitted.items() if _name(variant) == one.name]
+    models = dict.fromkeys(model_name(one.name, name) for made in found for name in made.profiles)
+    around = as_it_ran(found[-1])
+    room = found[-1].memory
+    return replace(
+        one,
+        models=tuple(models),
+        policy=around.policy,
+        loads_max=around.loads_max,
+        model_idle_s=around.model_idle_s,
+        model_keep_alive=around.model_keep_alive,
+        room_mib=None if room is None else max(1.0, (room.budget_bytes - room.own_bytes) / MIB),
+    )
 
 
 def _setup(

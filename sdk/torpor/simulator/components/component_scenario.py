@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torpor.simulator.components.component_setup import ComponentSetup
+from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup
 from torpor.simulator.costs.costing import components_on
-from torpor.simulator.costs.ways_to_serve import TERMS, Cost, CostTerms
+from torpor.simulator.costs.ways_to_serve import TERMS, Cost, CostTerms, Way
 from torpor.simulator.scenario import MIB, OWN_BYTES, BadScenario
 from torpor.value_rules import AMOUNT, BYTES, COUNT, SWITCH, Kind, ValueRule, a, check, one_of, optional, whole
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
@@ -27,6 +27,7 @@ SCENARIO: Mapping[str, Kind] = {
     "overhead_s": AMOUNT,
     "own_bytes": BYTES,
     "components": (ValueRule("is a tuple of ComponentSetup, one or more", lambda value: _setups(value)),),
+    "adapters": (ValueRule("is a tuple of AdapterSetup", lambda value: _adapters(value)),),
 }
 NO_ROOM = (
     "component {name}: a copy of {needs} fits on no instance: copies may have {room} of {types}. Ask for less, or take"
@@ -36,6 +37,11 @@ NO_HOLD = (
     "component {name}: copies is 0, and strict: without a copy every request fails, and no policy starts one. Give it"
     " copies, a scaling, or strict=False, which holds requests"
 )
+MULTI_MODEL = (
+    "component {name}: a multi-model container is Torpor's own, and --aws-strict refuses it: give strict=False, or a"
+    " component for each model"
+)
+NO_BASE = "adapter {name}: its base {base} is no component, or has a multi-model container, which loads no adapters"
 TOO_SMALL = (
     "component {name}: its model takes {takes:,.6g} MiB with its process, and a copy may take {bound:,.6g} MiB: raise"
     " memory_max_mib, or memory_mib"
@@ -65,6 +71,7 @@ class ComponentScenario:
     instance_wake_s: float = 0.0  # until an instance takes copies: none in Torpor, minutes on AWS
     overhead_s: float = 0.0  # of each request, on its way
     own_bytes: int = OWN_BYTES  # that a copy's process takes beside its model
+    adapters: tuple[AdapterSetup, ...] = ()
 
     def __post_init__(self) -> None:
         check(BadScenario, SCENARIO, self.__dict__)
@@ -77,7 +84,8 @@ class ComponentScenario:
         self._check_components()
 
     def _check_components(self) -> None:
-        for what, names in (("name", [one.name for one in self.components]), ("model", list(self.serves()))):
+        all_names = [*(one.name for one in self.components), *(one.name for one in self.adapters)]
+        for what, names in (("name", all_names), ("model", self.serves())):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise BadScenario(f"components: two have the {what} {twice}")
         if not self.types:
@@ -89,15 +97,24 @@ class ComponentScenario:
                 raise BadScenario(NO_ROOM.format(**told, room=" or ".join(map(shown, rooms))))
             if self.strict and not one.copies and one.scaling is None:
                 raise BadScenario(NO_HOLD.format(name=one.name))
+            if self.strict and one.models:
+                raise BadScenario(MULTI_MODEL.format(name=one.name))
+        bases = {one.name for one in self.components if not one.models}
+        for adapter in self.adapters:
+            if adapter.base not in bases:
+                raise BadScenario(NO_BASE.format(name=adapter.name, base=adapter.base))
 
     def serves(self) -> list[str]:
-        """The model of each component, as the trace names it."""
-        return [one.serves for one in self.components]
+        """All models and adapters, as the trace names them."""
+        models = [name for one in self.components for name in one.called]
+        return [*models, *(adapter.serves for adapter in self.adapters)]
 
     def checked_bounds(self, memory_bytes: Mapping[str, int]) -> None:
-        """Check that each model has room in a copy. `memory_bytes` are those of each model in memory. Raises
+        """Check that each model has room in a copy of its own. `memory_bytes` are those of each model in memory. Raises
         BadScenario."""
         for one in self.components:
+            if one.models:
+                continue  # a copy has room for some of them
             takes_mib = (memory_bytes.get(one.serves, 0) + self.own_bytes) / MIB
             if memory_bytes.get(one.serves) and takes_mib > one.bound_mib:
                 raise BadScenario(TOO_SMALL.format(name=one.name, takes=takes_mib, bound=one.bound_mib))
@@ -157,7 +174,7 @@ class ComponentScenario:
 
     @property
     def on_aws(self) -> bool:
-        return not self.holds
+        return not self.holds and not any(one.models for one in self.components)
 
     @property
     def scales(self) -> bool:
@@ -178,11 +195,23 @@ class ComponentScenario:
             parts.append("strict")
         elif self.holds:
             parts.append("copies sleep")
+        if many := sum(bool(one.models) for one in self.components):
+            parts.append(f"{many} multi-model")
+        if self.adapters:
+            parts.append(f"{len(self.adapters)} adapters")
         return ", ".join(parts)
 
     def cost(self, instance_s: Mapping[str, float], terms: CostTerms = TERMS, moved_bytes: int = 0) -> Cost:
         """The cost of these seconds of its instances, by their type, within the time of `terms`."""
-        return components_on(instance_s, self.scales, terms, moved_bytes, own=self.holds)
+        return components_on(instance_s, self._way, terms, moved_bytes)
+
+    @property
+    def _way(self) -> Way:
+        if any(one.models for one in self.components):
+            return Way.COMPONENTS_MULTI_MODEL
+        if self.holds:
+            return Way.COMPONENTS_HELD
+        return Way.COMPONENTS_SCALED if self.scales else Way.COMPONENTS
 
     def altered(self, **changes: Any) -> "ComponentScenario":
         """The scenario with these fields changed. Raises BadScenario for a field that it has not."""
@@ -209,6 +238,10 @@ def counted_copies(copies: int, components: int) -> str:
 # -- inside ------------------------------------------------------------------------------------------------------------
 def _setups(value: object) -> bool:
     return isinstance(value, tuple) and bool(value) and all(isinstance(one, ComponentSetup) for one in value)
+
+
+def _adapters(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, AdapterSetup) for one in value)
 
 
 def _may_be_none(one: ComponentSetup) -> bool:

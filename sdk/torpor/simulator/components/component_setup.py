@@ -5,7 +5,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torpor.simulator.scenario import BadScenario
-from torpor.value_rules import AMOUNT, COUNT, MORE, NUMBER, SWITCH, Kind, ValueRule, a, check, one_of, optional, whole
+from torpor.value_rules import (
+    AMOUNT,
+    COUNT,
+    MORE,
+    NUMBER,
+    SWITCH,
+    Kind,
+    ValueRule,
+    a,
+    check,
+    one_of,
+    one_of_in_any_case,
+    optional,
+    whole,
+)
+from torpor_container.core.eviction import POLICIES
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.autoscaling.samples import (
@@ -84,8 +99,16 @@ class CopyChange(NamedTuple):
     copies: int
 
 
+NAME: Kind = (ValueRule("is a component's name", lambda value: isinstance(value, str) and bool(value)),)
 SETUP: Mapping[str, Kind] = {
-    "name": (ValueRule("is a component's name", lambda value: isinstance(value, str) and bool(value)),),
+    "name": NAME,
+    "models": (ValueRule("is a tuple of models, each named once", lambda value: _names(value)),),
+    "policy": one_of_in_any_case(POLICIES),
+    "loads_max": COUNT,
+    "model_idle_s": optional(MORE),
+    "model_keep_alive": one_of(KEEP_ALIVES),
+    "room_mib": optional(MORE),
+    "disk_mib": optional(MORE),
     "memory_mib": MIB_AMOUNT,
     "memory_max_mib": optional(MIB_AMOUNT),
     "cores": _none_or(CORES_LEAST),
@@ -102,9 +125,27 @@ SETUP: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
+class AdapterSetup:
+    """An adapter (BaseInferenceComponentName): the copies of its base serve it. Each fetches it with the first request
+    that names it. Raises BadScenario."""
+
+    name: str
+    base: str  # the component whose model it adapts
+    model: str = ""  # as the trace names it; empty: the adapter's name
+
+    def __post_init__(self) -> None:
+        check(BadScenario, {"name": NAME, "base": NAME}, self.__dict__)
+
+    @property
+    def serves(self) -> str:
+        """The adapter's name in the trace."""
+        return self.model or self.name
+
+
+@dataclass(frozen=True)
 class ComponentSetup:
-    """One component: what each of its copies reserves, and how many there are. Times are in seconds. Raises
-    BadScenario."""
+    """One component: what each of its copies reserves, and how many there are. With `models` its container is
+    multi-model: each copy loads them as they are called, and evicts them. Times are in seconds. Raises BadScenario."""
 
     name: str
     memory_mib: int = 1024  # MinMemoryRequiredInMb: set aside for each copy
@@ -121,9 +162,18 @@ class ComponentSetup:
     wake_s: float | None = None  # from a copy's start until it is ready, all in all; None: as the scenario has it
     slowed: bool = True  # by a part of a core; False: the model's times were measured on that part
     changes: tuple[CopyChange, ...] = ()  # of the copies, in order of time
+    models: tuple[str, ...] = ()  # of a multi-model container, as the trace names them
+    policy: str = DEFAULTS.policy  # the next fields are those of a multi-model container
+    loads_max: int = DEFAULTS.loads_max
+    model_idle_s: float | None = DEFAULTS.model_idle_s
+    model_keep_alive: str = DEFAULTS.model_keep_alive
+    room_mib: float | None = None  # for models in each copy; None: what a copy may take, without its process
+    disk_mib: float | None = None  # TORPOR_DISK_MIB of its container: for models or adapters; None: the instance's
 
     def __post_init__(self) -> None:
         check(BadScenario, {name: _named(self.name, name, kind) for name, kind in SETUP.items()}, self.__dict__)
+        if self.models and self.model:
+            raise BadScenario(f"component {self.name}: give model, or models of a multi-model container, not both")
         if self.memory_max_mib is not None and self.memory_max_mib < self.memory_mib:
             least, most = f"{self.memory_mib:,.6g}", f"{self.memory_max_mib:,.6g}"
             raise BadScenario(
@@ -132,8 +182,13 @@ class ComponentSetup:
 
     @property
     def serves(self) -> str:
-        """The model's name in the trace."""
+        """The model's name in the trace; of a multi-model container, the component's."""
         return self.model or self.name
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """All models that it serves, as the trace names them."""
+        return self.models or (self.serves,)
 
     @property
     def bound_mib(self) -> int:
@@ -151,6 +206,14 @@ class ComponentSetup:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _names(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and all(isinstance(name, str) and name for name in value)
+        and len(set(value)) == len(value)
+    )
+
+
 def _named(component: object, field: str, kind: Kind) -> Kind:
     """The same rules, whose messages name the component too."""
     if field == "name":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -41,13 +42,15 @@ class ComponentUse:
 
     component: str
     requests: int
-    cold: int  # waited for a copy
+    cold: int  # waited for a copy, or in one for a model or an adapter
     failed: int
     total_s: float  # the sum of its latencies
     copies: int  # at the end
     copy_s: float  # of all its copies together
     wakes: int  # copies that a request has started
     unplaced: int  # copies that were wanted and had no room
+    loads: int = 0  # of models of a multi-model container, or of adapters, beside the starts of copies
+    evictions: int = 0  # of models of a multi-model container
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class ComponentsResult:
     requests: int
     failed: int
     refused: int  # of those that failed: strict, and without a copy
-    cold: int  # answered, after they waited for a copy
+    cold: int  # answered, after they waited for a copy, a model or an adapter
     wakes: int
     moves: int  # of copies, to other instances
     instance_s_by_type: Mapping[str, float]  # of all instances of each type together
@@ -106,8 +109,16 @@ class ComponentsResult:
 
     @property
     def loads(self) -> int:
-        """The copies that started, beside those that are ready at the beginning: each loads its model."""
-        return sum(life.started_s > 0 or life.ready_s != life.started_s for life in self.copy_lives)
+        """The copies that started, beside those that are ready at the beginning, as each loads its model; and the loads
+        of multi-model containers and of adapters."""
+        multi_model = {copies_name(one.name) for one in self.scenario.components if one.models}
+        started = (life for life in self.copy_lives if life.started_s > 0 or life.ready_s != life.started_s)
+        return sum(life.variant not in multi_model for life in started) + sum(use.loads for use in self.components)
+
+    @property
+    def evictions(self) -> int:
+        """Of models of multi-model containers."""
+        return sum(use.evictions for use in self.components)
 
     @property
     def p50_s(self) -> float:
@@ -165,7 +176,7 @@ class ComponentsResult:
             "cold": self.cold,
             "loads": self.loads,
             "load_s": 0.0,
-            "evictions": 0,
+            "evictions": self.evictions,
             "wakes": self.wakes,
             "p50_s": self.p50_s,
             "p99_s": self.p99_s,
@@ -225,7 +236,7 @@ def components_outcome(
         tally.warm,
         tally.cold,
         moved_bytes,
-        [_use(one, served.get(one.setup.serves), duration_s) for one in components],
+        [_use(one, _served(endpoint, one, served), duration_s) for one in components],
         tally.timeline.columns(),
         tuple(assumed),
         stored_bytes,
@@ -235,12 +246,27 @@ def components_outcome(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _use(one: SimulatedComponent, served: ModelUse | None, until_s: float) -> ComponentUse:
-    requests, cold, failed, total_s = (
-        (0, 0, 0, 0.0) if served is None else (served.requests, served.cold, served.failed, served.total_s)
+def _served(endpoint: SimulatedEndpoint, one: SimulatedComponent, uses: Mapping[str, ModelUse]) -> list[ModelUse]:
+    """What came to a component: for its models, and for the adapters that its copies serve."""
+    adapters = (adapter.serves for adapter in endpoint.scenario.adapters if adapter.base == one.setup.name)
+    return [uses[name] for name in (*one.setup.called, *adapters) if name in uses]
+
+
+def _use(one: SimulatedComponent, served: Sequence[ModelUse], until_s: float) -> ComponentUse:
+    requests, cold, failed = (sum(map(attrgetter(name), served)) for name in ("requests", "cold", "failed"))
+    return ComponentUse(
+        one.setup.name,
+        requests,
+        cold,
+        failed,
+        sum(use.total_s for use in served),
+        len(one.numbers),
+        alive_s(one.lives, until_s),
+        one.counts.wakes,
+        one.unplaced,
+        one.counts.loads,
+        one.counts.unloads,
     )
-    copies, copy_s = len(one.numbers), alive_s(one.lives, until_s)
-    return ComponentUse(one.setup.name, requests, cold, failed, total_s, copies, copy_s, one.counts.wakes, one.unplaced)
 
 
 def _most_at_once(lives: Sequence[SimulatedLife]) -> int:

@@ -7,19 +7,17 @@ requests gets the next one, and a component without copies holds its requests an
 from collections import deque
 from collections.abc import Callable
 from itertools import count
-from math import ceil
 
 from torpor.simulator.components.component_setup import ComponentSetup
+from torpor.simulator.components.component_traces import model_name
 from torpor.simulator.components.copy_naps import CopyNaps
+from torpor.simulator.components.making_copies import CopyMaker, MadeCopy
 from torpor.simulator.components.simulated_capacity import SimulatedCapacity
-from torpor.simulator.engine.call_records import FAILED, Predictor, SimulatedCall, VariantCalls, VariantCounts
-from torpor.simulator.engine.processors import Processors
-from torpor.simulator.engine.simulated_copy import SimulatedCopy
+from torpor.simulator.engine.call_records import FAILED, SimulatedCall
 from torpor.simulator.engine.simulated_variant import SimulatedLife
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.scenario import BadScenario
-from torpor.workloads.profile import ModelProfile, Spread
-from torpor_container.core.turns import Sharing, Turns
+from torpor.workloads.profile import Spread
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.components.component_variants import copies_name
 from torpor_endpoint.core.packing.packed_instances import CopyId
@@ -32,12 +30,12 @@ NO_ROOM = (
 
 
 class SimulatedComponent:
-    """`starts_s` is how long a copy takes to start; `quiet` says whether nothing more comes."""
+    """`starts_s` is how long a copy takes to start; `trace_over` says whether nothing more comes."""
 
     def __init__(
         self,
         setup: ComponentSetup,
-        profile: ModelProfile,
+        maker: CopyMaker,
         kernel: Kernel,
         capacity: SimulatedCapacity,
         *,
@@ -48,24 +46,25 @@ class SimulatedComponent:
     ) -> None:
         self.setup = setup
         self.desired = setup.copies
-        self.counts, self.calls = VariantCounts(), VariantCalls()
+        self.counts, self.calls = maker.counts, maker.calls
         self.refused = 0  # requests without a copy, where the component is strict
         self.unplaced = 0  # copies that were wanted and had no room
         self.lives: list[SimulatedLife] = []
-        self.ready: Placement[SimulatedCopy] = Placement()
+        self.ready: Placement[MadeCopy] = Placement()
         self._kernel = kernel
         self._capacity = capacity
-        self._profile = profile
+        self._maker = maker
         self._strict = strict
         self._starts_s = starts_s
         self._spread = spread
         self._trace_over = trace_over
         self._wanted: dict[int, SimulatedLife] = {}
-        self._leaving: dict[int, tuple[SimulatedLife, SimulatedCopy | None]] = {}
+        self._leaving: dict[int, tuple[SimulatedLife, MadeCopy | None]] = {}
         self._waiting = 0  # copies that have room once others have left
         self._moving: dict[int, int] = {}  # by successor: the copy that leaves once it is ready
         self._held: deque[SimulatedCall] = deque()
         self._naps: CopyNaps | None = None
+        self._within = model_name(setup.name, "")  # what the trace of a ledger has before a TargetModel
         self._begins = True
 
     def begin(self) -> None:
@@ -114,7 +113,7 @@ class SimulatedComponent:
             self._naps.came(call.arrived_s)
         self.calls.traffic.came(call.arrived_s)
         if len(self.ready):
-            self.ready.least_busy().ask(call)
+            self._send(call)
             return
         self._held.append(call)
         if not self.size:
@@ -124,7 +123,15 @@ class SimulatedComponent:
     def _route_held(self, held: deque[SimulatedCall]) -> None:
         """Route the held requests, after all copies that become ready at this moment are ready."""
         while held and len(self.ready):
-            self.ready.least_busy().ask(held.popleft())
+            self._send(held.popleft())
+
+    def _send(self, call: SimulatedCall) -> None:
+        """As in the endpoint: where copies have many models, placement finds the copy for this one, by its TargetModel."""
+        if self.setup.models:
+            target = call.model.removeprefix(self._within)
+            self.ready.pick(target).ask(call)
+        else:
+            self.ready.least_busy().ask(call)
 
     def _fail(self, call: SimulatedCall) -> None:
         call.outcome = FAILED
@@ -222,19 +229,10 @@ class SimulatedComponent:
         if (left := self._moving.pop(number, None)) is not None and left in self._wanted:
             self._retire(left)
 
-    def _make_copy(self, number: int) -> SimulatedCopy:
-        """Where its component reserves cores they are its own, and a part of one is as slow; otherwise it shares those
-        of its instance with all other copies that reserve none."""
-        kernel, profile, cores = self._kernel, self._profile, self.setup.cores
+    def _make_copy(self, number: int) -> MadeCopy:
         machine = self._capacity.machine_of(CopyId(self.setup.name, number))
-        processors, slower, threads = machine.processors, 1.0, machine.vcpus
-        if cores:
-            threads = ceil(cores)
-            processors, slower = Processors(kernel, threads), threads / cores if self.setup.slowed else 1.0
         slot = f"{copies_name(self.setup.name)}/{number}"
-        model = Predictor(profile.predict_s * slower, profile.predict_delay_s, profile.workers)
-        turns = Turns[SimulatedCall](Sharing(threads, threads))
-        return SimulatedCopy(number, slot, kernel, model, turns, self.calls, processors, self._spread, self._gone)
+        return self._maker.made(slot, machine, lambda _: self._gone(number))
 
     def _retire(self, number: int) -> None:
         name = CopyId(self.setup.name, number)
@@ -249,6 +247,8 @@ class SimulatedComponent:
             self._gone(number)
 
     def _gone(self, number: int) -> None:
-        life, _ = self._leaving.pop(number)
+        life, copy = self._leaving.pop(number)
         life.ended_s = self._kernel.now_s
+        if copy is not None:
+            self._maker.gone(copy)
         self._capacity.free(CopyId(self.setup.name, number))

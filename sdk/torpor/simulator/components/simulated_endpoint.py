@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.copy_scaling import CopyScaler
+from torpor.simulator.components.making_copies import CopyMaker
 from torpor.simulator.components.simulated_capacity import SimulatedCapacity
 from torpor.simulator.components.simulated_component import SimulatedComponent
-from torpor.simulator.engine.call_records import SimulatedCall, call_batches
+from torpor.simulator.engine.call_records import SimulatedCall, VariantCalls, VariantCounts, call_batches
 from torpor.simulator.engine.simulated_variant import OnCalls, VariantReading
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.scenario import MIB, BadScenario
@@ -42,9 +43,10 @@ class SimulatedEndpoint:
         self.capacity = SimulatedCapacity(self.kernel, scenario, self._move)
         self.components = [self._made(setup, profiles, spread) for setup in scenario.components]
         self._named = {one.setup.name: one for one in self.components}
-        self._serving = {one.setup.serves: one for one in self.components}
+        self._serving = {name: one for one in self.components for name in one.setup.called}
+        self._serving |= {one.serves: self._named[one.base] for one in scenario.adapters}
         self._scalers = {
-            one.setup.serves: CopyScaler(self.kernel, one, scaling, self._is_over, strict=scenario.strict)
+            one.setup.name: CopyScaler(self.kernel, one, scaling, self._is_over, strict=scenario.strict)
             for one in self.components
             if (scaling := one.setup.scaling) is not None
         }
@@ -91,15 +93,26 @@ class SimulatedEndpoint:
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _made(self, setup: ComponentSetup, profiles: Mapping[str, ModelProfile], spread: Spread) -> SimulatedComponent:
-        profile, scenario = profiles[setup.serves], self.scenario
-        starts_s = scenario.wake_s + profile.pull_s + profile.into_memory_s if setup.wake_s is None else setup.wake_s
+        scenario = self.scenario
+        adapters = [one for one in scenario.adapters if one.base == setup.name]
+        maker = CopyMaker(
+            setup,
+            adapters,
+            profiles,
+            self.kernel,
+            VariantCalls(),
+            VariantCounts(),
+            spread,
+            scenario.own_bytes,
+            self._is_over,
+        )
         return SimulatedComponent(
             setup,
-            profile,
+            maker,
             self.kernel,
             self.capacity,
             strict=scenario.strict,
-            starts_s=starts_s,
+            starts_s=scenario.wake_s + maker.model_s if setup.wake_s is None else setup.wake_s,
             spread=spread,
             trace_over=self._is_over,
         )
@@ -114,7 +127,7 @@ class SimulatedEndpoint:
             listed = ", ".join(models) + (", …" if len(self._serving) > SHOWN else "")
             raise BadScenario(NO_COMPONENT.format(model=model, models=listed))
         component.arrive(model)
-        if (scaler := self._scalers.get(model)) is not None:
+        if (scaler := self._scalers.get(component.setup.name)) is not None:
             scaler.came()
 
     def _move(self, move: CopyMove) -> None:

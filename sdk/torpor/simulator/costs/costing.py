@@ -68,20 +68,16 @@ def components_scaled(size: str, instance_s: float, terms: CostTerms = TERMS) ->
 
 def components_on(
     instance_s: Mapping[str, float],
-    scaled: bool,
+    way: Way,
     terms: CostTerms = TERMS,
     moved_bytes: int = 0,
-    *,
-    own: bool = False,
 ) -> Cost:
-    """The cost of the instances of inference components. `instance_s` are the seconds of all of each type; `own`: their
-    requests wait where there is no copy, which AWS does not have."""
+    """The cost of the instances of inference components. `instance_s` are the seconds of all of each type."""
     bills = [
         terms.by_the_second(size, alive_s, 0 if number else moved_bytes)
         for number, (size, alive_s) in enumerate(instance_s.items())
     ]
     parts = [f"{alive_s / HOUR_S:,.2f} instance-hours of {size}" for size, alive_s in instance_s.items()]
-    way = Way.COMPONENTS_HELD if own else Way.COMPONENTS_SCALED if scaled else Way.COMPONENTS
     return Cost.of(way, together(bills), f"{' and '.join(parts) or 'no instance'}, in {terms.hours:,.2f} h")
 
 

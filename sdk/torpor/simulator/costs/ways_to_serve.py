@@ -22,14 +22,15 @@ class Way(StrEnum):
     COMPONENTS = "an inference component per model, always on"
     COMPONENTS_SCALED = "an inference component per model, scaled"
     COMPONENTS_HELD = "an inference component per model, scaled, whose requests wait for a copy"
+    COMPONENTS_MULTI_MODEL = "inference components, some with a multi-model container"
     SERVERLESS = "serverless, an endpoint per model"
     SERVERLESS_MULTI_MODEL = "one multi-model endpoint, serverless"
     BATCH = "a batch transform job each night"
 
 
-NOT_SOLD = frozenset({Way.ASLEEP, Way.COMPONENTS_HELD, Way.SERVERLESS_MULTI_MODEL})
+NOT_SOLD = frozenset({Way.ASLEEP, Way.COMPONENTS_HELD, Way.COMPONENTS_MULTI_MODEL, Way.SERVERLESS_MULTI_MODEL})
 """Torpor's own: AWS lets inference components scale to zero, where their requests fail, but no multi-model endpoint,
-and has serverless inference for one model only."""
+and has serverless inference, and inference components, for one model only."""
 
 
 def check(**amounts: float) -> None:

@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from tests.helpers.ledger_with_pages import NOON_S
 from tests.sdk.helpers.live_components import Rescaled, copies_of, lived_components
 from tests.sdk.helpers.live_on_virtual_time import ENDPOINT
 from tests.sdk.helpers.written_ledger import WrittenLedger
-from torpor.simulator.components.component_ledger import has_components, recorded_endpoint
+from torpor.simulator.components.component_ledger import as_models, has_components, recorded_endpoint
 from torpor.simulator.components.components_run import run_components
+from torpor.simulator.scenario import MIB
 from torpor.workloads import TraceRequest
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.component_shares import UNRESERVED
@@ -114,6 +115,37 @@ def test_of_strict_components_the_answered_requests_are_played_again(tmp_path: P
     live, again = both(tmp_path, FIXED, copies, 2, changes=changes, strict=True)
     assert live.failed > 10  # the ledger does not have them
     assert again == Counts(live.requests - live.failed, live.hits, 0, live.launches)
+
+
+MANY = {f"m{number}": ModelProfile(f"m{number}", 20_000, 20_000, load_s=0.2, predict_s=0.05) for number in range(8)}
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_a_component_of_many_models_beside_others_is_played_again_with_the_same_hits(
+    tmp_path: Path, copies: int
+) -> None:
+    rng, calls = random.Random(copies), list(bursts(3))
+    calls += [TraceRequest(3.0 + number * 1.7, f"many/m{rng.randrange(8)}") for number in range(400)]
+    calls.sort(key=lambda one: one.time_s)
+    ledger = WrittenLedger(tmp_path)
+    setups = [*(copies_of(name, 1, 1024) for name in NAMES), copies_of("many", copies, 1024, multi_model=True)]
+    lived = lived_components(FIXED, setups, {**PROFILES, **MANY}, calls, ledger, tmp_path, room_bytes=90_000)
+    ledger.written.flush()
+    cold = sum(ledger.written.reading.cold_counts().values())
+    ledger.written.ledger.close()
+    found = recorded_endpoint(tmp_path / "ledger.sqlite", ENDPOINT, so_far=False)
+    (many,) = (one for one in found.scenario.components if one.models)
+    assert (len(many.models), many.name) == (8, "many")
+    bounded = replace(many, room_mib=90_000 / MIB, disk_mib=90_000 / MIB)  # the test's instances report no memory
+    scenario = found.scenario.altered(
+        components=tuple(bounded if one is many else one for one in found.scenario.components)
+    )
+    again = run_components(found.inputs, scenario)
+    assert (again.requests, again.cold, again.failed) == (len(lived.answers), cold, 0)
+    assert cold > 100
+    assert len(again.copy_lives) == lived.launches
+    planned = as_models(found)
+    assert planned.profiles["many/m3"].memory_bytes == 20_000
 
 
 def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_ones(tmp_path: Path) -> None:

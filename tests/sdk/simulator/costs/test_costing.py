@@ -74,8 +74,8 @@ def test_the_cost_of_a_component_that_no_instance_holds_is_none() -> None:
     assert components(1, Component(1024), "ml.m5.gigantic").usd is None
 
 
-def test_multi_model_endpoints_that_sleep_are_not_sold_by_aws() -> None:
-    own = [Way.ASLEEP, Way.COMPONENTS_HELD, Way.SERVERLESS_MULTI_MODEL]
+def test_what_sleeps_with_many_models_or_has_them_in_a_component_is_not_sold_by_aws() -> None:
+    own = [Way.ASLEEP, Way.COMPONENTS_HELD, Way.COMPONENTS_MULTI_MODEL, Way.SERVERLESS_MULTI_MODEL]
     assert [way for way in Way if not Cost(way, 0.0, "").sold_by_aws] == own
 
 

@@ -1,4 +1,5 @@
-"""Reads the line of `--components`: inference components, one for each model, for the commands that simulate."""
+"""Reads the line of `--components`: inference components, one for each model or for many, for the commands that
+simulate."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from torpor.simulator.simulation_inputs import SimulationInputs
 
 OPTION = "--components"
-FILE, POOLS, SCALE_IN, COOLDOWN = "file", "pools", "scale_in", "cooldown_s"
+FILE, MODELS, POOLS, SCALE_IN, COOLDOWN = "file", "models", "pools", "scale_in", "cooldown_s"
 WHOLE = ("instances", "instances_min", "instances_max")
 TIMES = ("wake_s", "instance_wake_s", "overhead_s")
 SWITCHES = ("strict",)
@@ -22,25 +23,30 @@ OF_ENDPOINT = ("instance_type", *WHOLE, *TIMES, *SWITCHES, POOLS, SCALE_IN, COOL
 
 def scenario_of(line: str, inputs: "SimulationInputs") -> "ComponentScenario":
     """The components of a line as `copies=2,cores=0.5,instance_type=ml.m5.xlarge`. Without `file`, each model of the
-    trace has a component as large as the model and its process; without `instances`, there are as many as hold all
-    copies. Raises UsageRefused, BadScenario, BadTrace."""
+    trace has a component as large as the model and its process; with `models`, those that match are in one component
+    with a multi-model container. Without `instances`, there are as many as hold all copies. Raises UsageRefused,
+    BadScenario, BadTrace."""
     from torpor.simulator.components.component_scenario import ComponentScenario
     from torpor.simulator.components.components_run import one_for_each
     from torpor.simulator.components.fewest_instances import fewest_instances
+    from torpor.simulator.simulation_inputs import names_of
 
     given = _given(line)
     around, each = _split(given)
     like = inputs.scenario
+    adapters: tuple[Any, ...] = ()
     if FILE in given:
         from torpor.simulator.components.component_files import read_components
 
         file = Path(given[FILE])
         existing_file(OPTION, file)
-        setups = read_components(file, **each)
+        setups, adapters = read_components(file, names_of(inputs.trace), **each)
+    elif MODELS in given:
+        setups = _multi_model(given[MODELS], inputs, each)
     else:
         setups = one_for_each(inputs, like.own_bytes, **_with_scaling(each))
     own = {"instance_type": like.instance_type, "wake_s": like.wake_s, "overhead_s": like.overhead_s}
-    scenario = ComponentScenario(setups, own_bytes=like.own_bytes, **{**own, **around})
+    scenario = ComponentScenario(setups, own_bytes=like.own_bytes, adapters=adapters, **{**own, **around})
     return scenario if "instances" in around else fewest_instances(scenario)
 
 
@@ -49,8 +55,8 @@ def altered(scenario: "ComponentScenario", line: str) -> "ComponentScenario":
     BadScenario."""
     given = _given(line)
     around, each = _split(given)
-    if FILE in given:
-        raise UsageRefused(f"{OPTION} {FILE}=: the components are the ledger's own")
+    if own := next((name for name in (FILE, MODELS) if name in given), None):
+        raise UsageRefused(f"{OPTION} {own}=: the components are the ledger's own")
     changed = _with_scaling(each)
     if "copies" in changed or "scaling" in changed:
         changed["changes"] = ()
@@ -59,9 +65,20 @@ def altered(scenario: "ComponentScenario", line: str) -> "ComponentScenario":
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _multi_model(patterns: str, inputs: "SimulationInputs", each: dict[str, Any]) -> tuple[Any, ...]:
+    """One component for the models that match, and one for each other model."""
+    from torpor.simulator.components.component_files import matching, setup_of
+    from torpor.simulator.components.components_run import one_for_each
+    from torpor.simulator.simulation_inputs import names_of
+
+    many = matching(patterns, names_of(inputs.trace))
+    alone = one_for_each(inputs, inputs.scenario.own_bytes, **_with_scaling(each))
+    return setup_of({"name": MODELS, MODELS: many, **each}), *(one for one in alone if one.name not in many)
+
+
 def _given(line: str) -> dict[str, str]:
     given = dict(_pair(part) for part in choices.several(OPTION, line))
-    known = (FILE, *OF_ENDPOINT, *_of_components())
+    known = (FILE, MODELS, *OF_ENDPOINT, *_of_components())
     if unknown := [name for name in given if name not in known]:
         raise UsageRefused(f"{OPTION} has no {unknown[0]}: it has {', '.join(known)}")
     return given
@@ -77,7 +94,7 @@ def _pair(part: str) -> tuple[str, str]:
 def _of_components() -> tuple[str, ...]:
     from torpor.simulator.components.component_files import COLUMNS
 
-    return tuple(name for name in COLUMNS if name not in ("name", "model", *TIMES))
+    return tuple(name for name in COLUMNS if name not in ("name", "model", MODELS, "base", *TIMES))
 
 
 def _split(given: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:

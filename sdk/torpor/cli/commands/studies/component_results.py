@@ -30,6 +30,7 @@ STRICTLY_HELD = (
     "--aws-strict leaves these components out: on AWS no request waits for a copy. Give them copies=1, or strict=true"
     " and a scaling, as target=2"
 )
+STRICTLY_ONE = "--aws-strict leaves models= out: on AWS no component has a multi-model container"
 
 
 def recorded(trace: str, seed: int) -> "RecordedEndpoint | None":
@@ -75,7 +76,7 @@ def asked(inputs: "SimulationInputs", line: str | None, *, aws_strict: bool = Fa
         return []
     scenario = scenario_of(line, inputs)
     if aws_strict and not scenario.on_aws:
-        raise UsageRefused(STRICTLY_HELD)
+        raise UsageRefused(STRICTLY_HELD if scenario.holds else STRICTLY_ONE)
     return [_played(inputs, scenario)]
 
 
@@ -115,6 +116,8 @@ def component_notes(results: "Sequence[ComponentsResult]") -> list[str]:
             lines.append(
                 f"{one.scenario.name}: requests wait for a copy, which is Torpor's: on AWS they fail (strict=true)"
             )
+        if any(setup.models for setup in one.scenario.components):
+            lines.append(f"{one.scenario.name}: AWS has no component with a multi-model container, which is Torpor's")
         if one.moves:
             lines.append(
                 f"{one.scenario.name}: {plain_figures.counted(one.moves, 'move')} of copies to fewer instances"

@@ -66,6 +66,8 @@ def _components(one: "SimulationResult | ComponentsResult", prices: "Prices") ->
             use.copy_s / HOUR_S,
             use.unplaced,
             shares.get(use.component, 0.0),
+            use.loads,
+            use.evictions,
         )
 
 

@@ -84,7 +84,7 @@ def test_a_file_has_a_row_for_each_component(run: Run) -> None:
     ("line", "says"),
     [
         ("copies", "--components: 'copies' is not NAME=VALUE"),
-        ("size=3", "--components has no size: it has file, instance_type"),
+        ("size=3", "--components has no size: it has file, models, instance_type"),
         ("instance_type=ml.m9.huge", "instance_type is one of the catalogue's types, as ml.m5.large, not 'ml.m9.huge'"),
         ("memory_mib=900000", "a copy of 900,000 MiB fits on no instance: copies may have 7,372.8 MiB, 2 cores of"),
         ("copies=0,strict=true", "copies is 0, and strict: without a copy every request fails"),
@@ -104,6 +104,18 @@ def test_a_line_that_cannot_be_deployed_is_one_clear_line_of_error(run: Run, lin
     assert says in " ".join(done.stderr.split())
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_models_that_match_are_in_one_component_which_is_none_of_aws(run: Run) -> None:
+    told = json.loads(run(TRACE, "--components", "models=*,memory_mib=2048,copies=2", "--json").stdout)
+    _, found = told["scenarios"]
+    assert found["scenario"] == "components: 1 with 2 copies on 1 x ml.m5.large, 1 multi-model"
+    (one,) = found["components"]
+    assert one["loads"] == found["loads"] > 0
+    assert not found["on_aws"]
+    assert any("AWS has no component with a multi-model container" in line for line in told["notes"])
+    strict = run(TRACE, "--components", "models=*,memory_mib=2048", "--aws-strict", "--instances", "1")
+    assert (strict.exit_code, "--aws-strict leaves models= out" in strict.stderr) == (2, True)
 
 
 def test_the_ledger_of_an_endpoint_of_components_is_played_again(run: Run, tmp_path: Path) -> None:

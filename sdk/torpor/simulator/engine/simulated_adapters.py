@@ -1,0 +1,72 @@
+"""The adapters of one simulated copy: fetched to its disk with the first request that names one, and registered.
+
+This module decides nothing. `torpor_container.core.residency` decides which adapter makes room on the disk.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isnan, nan
+
+from torpor.simulator.engine.call_records import FAILED, FOUND, LOADED, InstanceModel, SimulatedCall, VariantCounts
+from torpor.simulator.engine.simulated_disk import SimulatedDisk
+from torpor.simulator.engine.virtual_time import Kernel
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedAdapters:
+    """`ready` is called with each request whose adapter is there, and `failed` with one whose adapter is larger than
+    the disk. The container forgets an adapter whose files leave."""
+
+    kernel: Kernel
+    disk: SimulatedDisk
+    counts: VariantCounts
+    ready: Callable[[SimulatedCall, InstanceModel], None]
+    failed: Callable[[SimulatedCall], None]
+    _models: dict[str, InstanceModel] = field(default_factory=dict)
+    _coming: set[str] = field(default_factory=set)  # fetched or registered now
+
+    def __post_init__(self) -> None:
+        self.disk.fetched, self.disk.refused = self._fetched, self._refused
+
+    def ask(self, call: SimulatedCall) -> None:
+        """Have the adapter that the request names."""
+        name = call.model
+        model = self._models.get(name)
+        if model is None:
+            model = self._models[name] = InstanceModel(name, self.disk.profiles[name])
+        model.waiting.append(call)
+        if name not in self._coming:
+            self._coming.add(name)
+            model.since_s = nan  # set once the files are fetched anew
+            self.disk.fetch(model)
+
+    def ended(self, call: SimulatedCall) -> None:
+        """The request is answered: it uses the adapter no more."""
+        self.disk.release(call.model)
+
+    def _fetched(self, model: InstanceModel) -> None:
+        if not isnan(model.since_s):
+            self.counts.loads += 1
+            self.kernel.after(model.profile.into_memory_s * model.factor, self._registered, model)
+        else:
+            self._registered(model)
+
+    def _registered(self, model: InstanceModel) -> None:
+        """Each request that waits has a pin of its own, beside that of the fetch."""
+        name, now_s = model.name, self.kernel.now_s
+        self._coming.discard(name)
+        waiting, model.waiting = model.waiting, []
+        outcome = FOUND if isnan(model.since_s) else LOADED
+        for call in waiting:
+            self.disk.residency.request(name, now_s)
+            call.outcome, call.ready_s = outcome, now_s
+            self.ready(call, model)
+        self.disk.release(name)
+
+    def _refused(self, model: InstanceModel, _reason: str) -> None:
+        self._coming.discard(model.name)
+        waiting, model.waiting = model.waiting, []
+        for call in waiting:
+            call.outcome = FAILED
+            call.ready_s = call.done_s = self.kernel.now_s
+            self.failed(call)
