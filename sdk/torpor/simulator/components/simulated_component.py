@@ -126,7 +126,7 @@ class SimulatedComponent:
             self._send(held.popleft())
 
     def _send(self, call: SimulatedCall) -> None:
-        """As in the endpoint: where copies have many models, placement finds the copy for this one, by its TargetModel."""
+        """As in the endpoint: where copies have many models, placement finds the copy by the TargetModel."""
         if self.setup.models:
             target = call.model.removeprefix(self._within)
             self.ready.pick(target).ask(call)
