@@ -10,8 +10,8 @@ from itertools import count
 
 from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.component_traces import model_name
-from torpor.simulator.components.copy_naps import CopyNaps
-from torpor.simulator.components.making_copies import CopyMaker, MadeCopy
+from torpor.simulator.components.copies.copy_naps import CopyNaps
+from torpor.simulator.components.copies.making_copies import CopyMaker, MadeCopy
 from torpor.simulator.components.simulated_capacity import SimulatedCapacity
 from torpor.simulator.engine.call_records import FAILED, SimulatedCall
 from torpor.simulator.engine.simulated_variant import SimulatedLife

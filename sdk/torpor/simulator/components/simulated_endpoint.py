@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup
-from torpor.simulator.components.copy_scaling import CopyScaler
-from torpor.simulator.components.making_copies import CopyMaker
+from torpor.simulator.components.copies.copy_scaling import CopyScaler
+from torpor.simulator.components.copies.making_copies import CopyMaker
 from torpor.simulator.components.simulated_capacity import SimulatedCapacity
 from torpor.simulator.components.simulated_component import SimulatedComponent
 from torpor.simulator.engine.call_records import SimulatedCall, VariantCalls, VariantCounts, call_batches

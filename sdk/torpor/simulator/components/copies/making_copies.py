@@ -6,11 +6,11 @@ from functools import partial
 from math import ceil
 
 from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup
+from torpor.simulator.components.copies.simulated_copy import SimulatedCopy
 from torpor.simulator.components.simulated_capacity import SimulatedMachine
 from torpor.simulator.engine.call_records import Predictor, SimulatedCall, VariantCalls, VariantCounts
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
-from torpor.simulator.engine.simulated_copy import SimulatedCopy
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.virtual_time import Kernel

@@ -6,9 +6,9 @@ This module decides nothing. `torpor_container.core.turns` decides which request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from torpor.simulator.components.copies.simulated_adapters import SimulatedAdapters
 from torpor.simulator.engine.call_records import FOUND, InstanceModel, Predictor, SimulatedCall, VariantCalls
 from torpor.simulator.engine.processors import Processors
-from torpor.simulator.engine.simulated_adapters import SimulatedAdapters
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Kernel

@@ -1,0 +1,1 @@
+"""The copies of one inference component in virtual time: how they are made, serve, scale and sleep."""
