@@ -4,9 +4,10 @@ import errno
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from typer.main import get_group
@@ -17,6 +18,7 @@ from torpor.cli.exit_codes import MEANINGS, ExitCode
 from torpor.cli.json_records import OUTPUTS, keys
 from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
+from torpor.conformance.protocols import PROTOCOL_MODULES, PROTOCOL_RULES
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import MODULES, RULES
 from torpor_account.aws.errors import error_kinds
@@ -193,14 +195,23 @@ def toolkits() -> str:
 
 def conformance_rules() -> str:
     """A table for each group of rules."""
-    groups = {module.__name__.rpartition(".")[2]: module.__doc__ or "" for module in MODULES}
-    return "\n\n".join(_rules(group, about) for group, about in groups.items())
+    return _grouped(MODULES, RULES)
 
 
-def _rules(group: str, about: str) -> str:
+def conformance_protocols() -> str:
+    """The same of other protocols."""
+    return _grouped(PROTOCOL_MODULES, PROTOCOL_RULES)
+
+
+def _grouped(modules: Iterable[ModuleType], rules: Sequence[Rule]) -> str:
+    groups = {module.__name__.rpartition(".")[2]: module.__doc__ or "" for module in modules}
+    return "\n\n".join(_rules(group, about, rules) for group, about in groups.items())
+
+
+def _rules(group: str, about: str, rules: Sequence[Rule]) -> str:
     rows = (
         (code(rule.id), rule.level.value, _uses(rule), f"{rule.says} ({_source(rule)})", rule.mend)
-        for rule in RULES
+        for rule in rules
         if rule.group == group
     )
     shown = table(("rule", "level", "for", "what the source says", "how to mend it"), rows)
@@ -335,6 +346,7 @@ TABLES: dict[str, Callable[[], str]] = {
         for service in {key.name.partition(":")[0] for key in CONDITION_KEYS}
     },
     "conformance-rules": conformance_rules,
+    "conformance-protocols": conformance_protocols,
     "conformance-limits": conformance_limits,
     "exit-codes": exit_codes,
     "commands": commands,

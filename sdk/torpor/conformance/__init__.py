@@ -1,4 +1,5 @@
-"""Plays SageMaker's side of the container contract against any container, and says rule by rule what it breaks.
+"""Plays SageMaker's side of the container contract, or the client of another protocol, and says rule by rule what is
+broken.
 
 To add a rule, write a function in a module of `rules`; the decorator is all that registers it:
 
@@ -15,5 +16,6 @@ To add a rule, write a function in a module of `rules`; the decorator is all tha
 
 A check returns if the container keeps the rule. `expect` raises `RuleBroken`, `skip` says why the rule cannot be
 judged, and a request without a whole answer breaks the rule by itself. `tests/sdk/helpers/broken_container.py` plants a
-fault for each rule, and a test fails for a rule that has none.
+fault for each rule, and a test fails for a rule that has none. The rules of other protocols are in `protocols`, and
+their faults in `tests/sdk/helpers/broken_protocols.py`.
 """

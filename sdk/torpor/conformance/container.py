@@ -1,4 +1,4 @@
-"""The container that is checked, as a check sees it: requests of SageMaker, models by name, and what may be sent."""
+"""The container or server that is checked, as a check sees it: requests, models by name, and what may be sent."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,13 +21,15 @@ JSON_BOTH = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 class UseCase(StrEnum):
-    """What SageMaker uses a container for. Each rule applies to some of them."""
+    """What SageMaker uses a container for, or another protocol that a server speaks. Each rule applies to some."""
 
     SINGLE = "single"
     MULTI = "multi"
     STREAMING = "streaming"
     PIPELINE = "pipeline"
     BATCH = "batch"
+    V2 = "v2"
+    TFS = "tfs"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Material:
     too_large: ModelArtifact | None = None
     listed_models: int = 3
     """How many models are loaded to see all pages of the list."""
+    served: str = ""
+    """The name of the model that a server of another protocol has."""
+    request: bytes = b""
+    """A request in that protocol's JSON; empty: one of ones is made."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What such a server wants with each request, as who calls."""
 
 
 @dataclass

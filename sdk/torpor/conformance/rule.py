@@ -9,6 +9,8 @@ from torpor.conformance.container import CheckedContainer, UseCase
 Check = Callable[[CheckedContainer], None]
 GUIDE = "https://docs.aws.amazon.com/sagemaker/latest/dg/"
 API = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/"
+OIP = "https://github.com/kserve/open-inference-protocol/blob/main/"
+TRITON = "https://github.com/triton-inference-server/server/blob/main/docs/protocol/"
 SERVED = frozenset({UseCase.SINGLE, UseCase.MULTI})
 MULTI = frozenset({UseCase.MULTI})
 STREAMING = frozenset({UseCase.STREAMING})
@@ -45,6 +47,11 @@ class Source(Enum):
         "https://github.com/triton-inference-server/server/pull/8923",
     )
     ASYNC_LENGTH = ("deepjavalibrary/djl-serving#2567", "https://github.com/deepjavalibrary/djl-serving/issues/2567")
+    OPEN_INFERENCE = ("Open Inference Protocol, REST", f"{OIP}specification/protocol/inference_rest.md")
+    BINARY_TENSORS = ("binary tensor data extension", f"{TRITON}extension_binary_data.md")
+    MODEL_REPOSITORY = ("model repository extension", f"{TRITON}extension_model_repository.md")
+    STATISTICS = ("statistics extension", f"{TRITON}extension_statistics.md")
+    TFS_REST = ("TensorFlow Serving, RESTful API", "https://www.tensorflow.org/tfx/serving/api_rest")
     TORPOR = ("Torpor", "")  # no sentence of AWS: the text says what is known
 
     @property

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 
-SINGLE, MULTI, STREAMING, PIPELINE, BATCH = UseCase
+SINGLE, MULTI, STREAMING, PIPELINE, BATCH, *PROTOCOLS = UseCase
 HURRIED = ContractLimits(
     ping_s=0.5, invoke_s=1.2, load_s=1.2, unload_s=1.2, start_s=5.0, stop_s=1.0, request_bytes=200_000, hop_bytes=50_000
 )

@@ -9,6 +9,7 @@ from tests.sdk.helpers.broken_container import (
     FAULTS,
     MULTI,
     PATIENT,
+    PROTOCOLS,
     SINGLE,
     broken,
 )
@@ -49,7 +50,7 @@ def uses_for(use: UseCase) -> set[UseCase]:
 
 @pytest.mark.parametrize("base", [SINGLE, MULTI])
 def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: UseCase) -> None:
-    others = set(UseCase) - {SINGLE, MULTI}
+    others = set(UseCase) - {SINGLE, MULTI, *PROTOCOLS}
     with broken() as port:
         assert not_kept(checked(port, material, {base, *others})) == []
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from torpor.cli.arguments import existing_file
 from torpor.cli.commands.studies.replay import typed
-from torpor.conformance.container import Material
+from torpor.conformance.container import Material, UseCase
+from torpor.conformance.protocols import PROTOCOL_RULES, PROTOCOLS
 from torpor.conformance.rule import Rule
-from torpor.conformance.rules import BY_ID, RULES
+from torpor.conformance.rules import RULES
 from torpor.conformance.sample_inputs import DEFAULT_SAMPLE, ModelArtifact, Sample, unpacked
 from torpor.errors import TorporError
 
@@ -29,10 +30,17 @@ class Given:
     stream_body: Path | None
     content_type: str | None
     listed_models: int
+    headers: Sequence[str] = ()
 
     @contextmanager
-    def material(self) -> Iterator[Material]:
-        """Archives are unpacked, for the block if no folder was named. Raises TorporError."""
+    def material(self, protocol: str | None = None) -> Iterator[Material]:
+        """Archives are unpacked, for the block if no folder was named. Of a protocol, what is sent to a model that the
+        server has. Raises TorporError."""
+        if protocol is not None:
+            yield self._of_protocol(protocol)
+            return
+        if self.headers:
+            raise TorporError("--header goes with --protocol: SageMaker's own headers are those of its contract")
         with tempfile.TemporaryDirectory(prefix="torpor-models-") as temporary:
             Path(temporary).chmod(0o755)  # a container may have another user
             models_dir = self.models_dir or Path(temporary)
@@ -45,6 +53,23 @@ class Given:
                 listed_models=self.listed_models,
             )
 
+    def _of_protocol(self, protocol: str) -> Material:
+        of_contract = {
+            "--too-large": self.too_large,
+            "--models-dir": self.models_dir,
+            "--slow-body": self.slow_body,
+            "--stream-body": self.stream_body,
+            "--content-type": self.content_type,
+        }
+        if other := next((option for option, value in of_contract.items() if value), None):
+            raise TorporError(f"{other} is of SageMaker's contract: it does not go with --protocol {protocol}")
+        if len(self.models) != 1:
+            raise TorporError(f"--protocol {protocol}: name one model that the server has, as --model iris")
+        if self.body is not None:
+            existing_file("--body", self.body)
+        body = b"" if self.body is None else self.body.read_bytes()
+        return Material(served=self.models[0], request=body, headers=dict(map(_header, self.headers)))
+
     def _sample(self, option: str, file: Path | None) -> Sample | None:
         if file is None:
             return None
@@ -52,18 +77,37 @@ class Given:
         return Sample(typed(file, self.content_type), file.read_bytes())
 
 
-def chosen(only: Sequence[str], skip: Sequence[str]) -> list[Rule]:
-    """The rules of `--only` without those of `--skip`. Raises TorporError for an unknown one."""
+def chosen(only: Sequence[str], skip: Sequence[str], protocol: str | None = None) -> list[Rule]:
+    """The rules of `--only` without those of `--skip`, of the contract or of a protocol. Raises TorporError for an
+    unknown one."""
+    rules = {one.id: one for one in rules_of(protocol)}
     for option, ids in (("--only", only), ("--skip", skip)):
         for id in ids:
-            if id not in BY_ID:
-                near = " or ".join(difflib.get_close_matches(id, BY_ID, 2))
+            if id not in rules:
+                near = " or ".join(difflib.get_close_matches(id, rules, 2))
                 hint = f": do you mean {near}?" if near else ": `torpor conformance --list` shows the rules"
                 raise TorporError(f"{option} {id} is no rule{hint}")
-    found = [rule for rule in RULES if (not only or rule.id in only) and rule.id not in skip]
+    found = [rule for rule in rules.values() if (not only or rule.id in only) and rule.id not in skip]
     if not found:
         raise TorporError("--only and --skip leave no rule to check")
     return found
+
+
+def rules_of(protocol: str | None) -> Sequence[Rule]:
+    """Those of SageMaker's contract, or of this protocol. Raises TorporError for one that is not known."""
+    if protocol is None:
+        return RULES
+    if protocol not in PROTOCOLS:
+        raise TorporError(f"--protocol is {' or '.join(PROTOCOLS)}, not {protocol}")
+    return [one for one in PROTOCOL_RULES if UseCase(protocol) in one.uses]
+
+
+def _header(text: str) -> tuple[str, str]:
+    """One of `--header`. Raises TorporError."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise TorporError(f"--header {text} is not NAME:VALUE, such as X-Torpor-Endpoint:houses")
+    return name.strip(), value.strip()
 
 
 def artifact(option: str, text: str, models_dir: Path) -> ModelArtifact:

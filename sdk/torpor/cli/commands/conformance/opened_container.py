@@ -21,12 +21,21 @@ SIGNALLED = 128
 
 @contextmanager
 def opened(
-    url: str | None, command: Sequence[str], added: str | None, material: Material, time_scale: float
+    url: str | None,
+    command: Sequence[str],
+    added: str | None,
+    material: Material,
+    time_scale: float,
+    protocol: str | None = None,
 ) -> Iterator[CheckedContainer]:
-    """The container at the URL, or one that the command starts and that ends with the block. Raises TorporError."""
+    """The container at the URL, or one that the command starts and that ends with the block; or a server of this
+    protocol. Raises TorporError."""
     if (url is None) == (not command):
         raise TorporError("name one container: --url http://HOST:PORT, or after -- the command that starts it")
-    uses, limits, run = uses_of(added, material), ContractLimits().scaled(time_scale), uuid4().hex
+    if protocol is not None and added:
+        raise TorporError(f"--as is of SageMaker's contract: it does not go with --protocol {protocol}")
+    uses = uses_of(added, material) if protocol is None else frozenset({UseCase(protocol)})
+    limits, run = ContractLimits().scaled(time_scale), uuid4().hex
     if url is not None:
         yield CheckedContainer(ContainerClient(*address(url)), uses, material, limits, run=run)
         return
