@@ -9,7 +9,7 @@ from torpor.conformance.protocols import (
     v2_binary_tensors,
     v2_inference,
     v2_models,
-    v2_repository,
+    v2_repository_rules,
 )
 from torpor.conformance.rule import Rule
 
@@ -18,7 +18,7 @@ PROTOCOL_MODULES: tuple[ModuleType, ...] = (
     v2_models,
     v2_inference,
     v2_binary_tensors,
-    v2_repository,
+    v2_repository_rules,
     tfs_models,
     tfs_predictions,
 )
