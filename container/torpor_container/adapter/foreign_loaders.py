@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from torpor_container.adapter.body_routers import BodyRoutedClient, LlamaServer, LlamaSwap, RouterDialect
 from torpor_container.adapter.contract_client import ContractClient
 from torpor_container.adapter.foreign_models import FORMAT, ForeignModel, ForeignSingle, ModelCalls
 from torpor_container.adapter.foreign_server import ForeignServer
@@ -14,17 +15,19 @@ from torpor_container.adapter.model_adapters import Folders, ModelAdapters
 from torpor_container.adapter.repository_client import RepositoryClient
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
-from torpor_container.image.server_command import OPEN_INFERENCE, SAGEMAKER
+from torpor_container.image.server_command import LLAMA_SERVER, LLAMA_SWAP, OPEN_INFERENCE, SAGEMAKER
 from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import Runner
+from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 
 WATCH_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024
+ROUTERS: Mapping[str, Callable[[Upstream], RouterDialect]] = {LLAMA_SERVER: LlamaServer, LLAMA_SWAP: LlamaSwap}
 TOO_LARGE_MAX = 1000
 """How many models are remembered that found no memory even alone: no model leaves for them again."""
 
@@ -185,6 +188,8 @@ class ForeignSingleLoader(ContainerLoader):
 def _client_of(server: ForeignServer) -> ModelCalls:
     if server.protocol == OPEN_INFERENCE:
         return RepositoryClient(server.upstream, server.models_dir)
+    if (make := ROUTERS.get(server.protocol)) is not None:
+        return BodyRoutedClient(server.upstream, make(server.upstream), server.models_dir)
     return ContractClient(server.upstream)
 
 

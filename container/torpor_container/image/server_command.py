@@ -9,9 +9,10 @@ from typing import Any
 from torpor_container import wire
 from torpor_container.frozen_class import frozen
 
-SAGEMAKER, OPEN_INFERENCE = "sagemaker", "open-inference"
-PROTOCOLS = (SAGEMAKER, OPEN_INFERENCE)
-"""How a container of many models loads and unloads them: by SageMaker's contract, or as its own model repository."""
+SAGEMAKER, OPEN_INFERENCE, LLAMA_SERVER, LLAMA_SWAP = "sagemaker", "open-inference", "llama-server", "llama-swap"
+PROTOCOLS = (SAGEMAKER, OPEN_INFERENCE, LLAMA_SERVER, LLAMA_SWAP)
+"""How a container of many models loads and unloads them: by SageMaker's contract, as its own model repository, or by
+the calls of llama.cpp's router mode and of llama-swap."""
 
 
 @frozen
@@ -21,7 +22,7 @@ class ServerCommand:
     is how it is told to load and unload models: one of PROTOCOLS.
 
     In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for those of the instance;
-    `{models_dir}`, `{grpc_port}` and `{metrics_port}` for what a server of OPEN_INFERENCE needs beside.
+    `{models_dir}`, `{grpc_port}` and `{metrics_port}` for what a server of another protocol needs beside.
     """
 
     arguments: tuple[str, ...]

@@ -15,7 +15,8 @@ start the image's own server as a process of this machine:
     environment = { MY_HOME = "{base_dir}" }        # added to the container's Environment
     files = { "my.properties" = "port={port}" }     # written to {temp} before the start
     opt_ml = true                                   # the server finds its models at /opt/ml, as on SageMaker
-    protocol = "open-inference"                     # it loads models of {models_dir} by /v2/repository; or "sagemaker"
+    protocol = "open-inference"                     # how it loads models of {models_dir}: or "llama-server",
+                                                    # "llama-swap"; else by SageMaker's contract
 
 `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder
 (`/opt/ml` in a container) and the folder of a single model. A program with a `/` in its name is relative to the file's

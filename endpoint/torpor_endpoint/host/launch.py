@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from torpor_container import wire
 from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.frozen_class import frozen
-from torpor_container.image.server_command import OPEN_INFERENCE
+from torpor_container.image.server_command import LLAMA_SERVER, LLAMA_SWAP, OPEN_INFERENCE, SAGEMAKER
 from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
 from torpor_container.processes.process_tree import MEMORY_BOUND
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SCRIPT_NETWORKS
@@ -45,6 +45,9 @@ NO_FILE = {"AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devn
 MEMORY, VCPU, DEVICE = BY_FIELD["memory_bytes"], BY_FIELD["vcpu"], BY_FIELD["device"]
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
+
+READY = {OPEN_INFERENCE: ["/v2/health/ready"], LLAMA_SERVER: ["/health"], LLAMA_SWAP: ["/health"]}
+"""By protocol, the paths that a server answers once it is ready; else SageMaker's."""
 
 
 @frozen
@@ -212,8 +215,7 @@ def _foreign(container: Container, around: Surroundings) -> str:
     if found is None or found.command is None:
         return ""
     ready = [wire.PING, wire.MODELS] if container.multi_model else [wire.PING]
-    if found.command.get("protocol") == OPEN_INFERENCE:
-        ready = ["/v2/health/ready"]
+    ready = READY.get(found.command.get("protocol", SAGEMAKER), ready)
     return json.dumps({"ready": ready, **found.command})
 
 

@@ -85,5 +85,5 @@ def test_a_target_is_the_name_of_a_folder() -> None:
 
 
 def test_another_protocol_is_refused_by_its_member() -> None:
-    with pytest.raises(ValueError, match="protocol must be one of sagemaker, open-inference"):
+    with pytest.raises(ValueError, match="protocol must be one of sagemaker, open-inference, llama-server, llama-swap"):
         ServerCommand.read(json.dumps({**COMMAND, "protocol": "grpc"}))
