@@ -53,6 +53,10 @@ HANDSHAKE = "Handshake of TLS"
 
 LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/__main__.py": (ASKED,),
+    "container/torpor_container/adapter/body_routers.py": (
+        "Part of a streamed answer",
+        "Foreign container that loads",
+    ),
     "container/torpor_container/adapter/contract_client.py": (
         "Part of a streamed answer",
         "Foreign container that loads",

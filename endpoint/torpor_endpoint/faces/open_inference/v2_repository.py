@@ -4,7 +4,7 @@ To unload a model is `torpor unload`. A caller sees in index and statistics the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -84,12 +84,16 @@ class V2Repository:
         await self._flush()
         resident = {model["name"]: model["size_bytes"] for model in await self._sight.resident(live)}
         sums = {one.model: one for one in await asyncio.to_thread(lambda: self._ledger().model_sums(live.name))}
-        names: Iterable[str] = dict.fromkeys([*sums, *resident])
+        known = dict.fromkeys([*sums, *resident])
+        called = {key: _version_of(live, key) for key in known}
         if call.model:
-            names = await self._of_model(call, scope, live, sums.keys() | resident.keys())
+            keys = await self._of_model(call, scope, live, known.keys())
         else:
-            names = await self._sight.visible(live, scope, names)
-        stats = [_statistics(name, sums.get(name), resident.get(name)) for name in names]
+            allowed = set(await self._sight.visible(live, scope, dict.fromkeys(name for name, _ in called.values())))
+            keys = [key for key, (name, _) in called.items() if name in allowed]
+        stats = [
+            _statistics(*(called.get(key) or _version_of(live, key)), sums.get(key), resident.get(key)) for key in keys
+        ]
         return in_json({"model_stats": stats})
 
     async def _of_model(self, call: V2Call, scope: Scope, live: FleetEndpoint, known: Collection[str]) -> list[str]:
@@ -122,14 +126,22 @@ def _entry(model: SeenModel) -> dict[str, str]:
     return {"name": model.name, "version": model.version, "state": state, "reason": reason}
 
 
-def _statistics(name: str, sums: ModelSums | None, size_bytes: int | None) -> dict[str, Any]:
+def _version_of(live: FleetEndpoint, key: str) -> tuple[str, str]:
+    """The name and the version of a model by the key that the books have for it."""
+    for pool in live.every_pool:
+        if pool.versions is not None and (found := pool.versions.version_of(key)) is not None:
+            return found[0], str(found[1])
+    return key, ONLY_VERSION
+
+
+def _statistics(name: str, version: str, sums: ModelSums | None, size_bytes: int | None) -> dict[str, Any]:
     """In Triton's form. What Torpor does not measure apart is nothing there."""
     known = sums or ModelSums(name)
     answered = known.requests - known.errors
     waited_s = known.total_s - known.predict_s
     return {
         "name": name,
-        "version": ONLY_VERSION,
+        "version": version,
         "last_inference": int(known.last_minute_s * 1000),
         "inference_count": answered,
         "execution_count": answered,

@@ -62,6 +62,20 @@ def test_a_target_names_a_version_or_the_newest_and_plain_keys_stay_keys(live: L
     assert VERSION not in live.invoke(shop, b"1", TargetModel="plain.tar")["ResponseMetadata"]["HTTPHeaders"]
 
 
+def test_statistics_have_a_row_for_each_version(live: LiveEndpoint, shop: str) -> None:
+    assert [answered(live, shop, target) for target in ("iris@1", "iris@2", "iris@1")] == [1.0, 2.0, 1.0]
+
+    def counts(path: str) -> dict[tuple[str, str], int]:
+        with urlopen(Request(f"{live.url}/v2/models{path}", headers={"X-Torpor-Endpoint": shop})) as answer:
+            return {(one["name"], one["version"]): one["inference_count"] for one in json.load(answer)["model_stats"]}
+
+    every = counts("/stats")
+    assert every["iris", "1"] >= 2
+    assert every["iris", "2"] >= 1
+    assert counts("/iris/stats").keys() == {("iris", "1"), ("iris", "2")}
+    assert counts("/iris/versions/2/stats") == {("iris", "2"): every["iris", "2"]}
+
+
 def test_what_names_no_version_is_refused_with_what_there_is(live: LiveEndpoint, shop: str) -> None:
     assert "model iris has no version 7; versions that may answer: 1, 2." in refused(live, shop, "iris@7")
     assert "model iris has no label canary; labels: none" in refused(live, shop, "iris@canary")
