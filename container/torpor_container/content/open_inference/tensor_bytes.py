@@ -31,7 +31,10 @@ def array_of(name: str, datatype: str, shape: Sequence[int], data: memoryview) -
             f"tensor {name} has {len(data)} bytes of data, and its shape {list(shape)} of {datatype} has "
             f"{count * dtype.itemsize}"
         )
-    return np.frombuffer(data, dtype).reshape(shape).astype(DATATYPES[datatype], copy=False)
+    found = np.frombuffer(data, dtype)
+    if not found.flags.aligned:  # the JSON before it has any length, and compiled code takes no such array
+        found = found.copy()
+    return found.reshape(shape).astype(DATATYPES[datatype], copy=False)
 
 
 def bytes_of(array: Array) -> bytes:

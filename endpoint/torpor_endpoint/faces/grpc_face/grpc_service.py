@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import grpc
 from google.protobuf.json_format import ParseDict
+from google.protobuf.message import DecodeError
 
 from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, UNARY, message
 from torpor_endpoint.faces.grpc_face.grpc_tensors import BadTensor, body_of, response_of
@@ -59,7 +60,7 @@ class InferenceService:
         handlers = {name: _unary(name, calls[name]) for name in UNARY}
         handlers[STREAM] = grpc.stream_stream_rpc_method_handler(
             self._stream,
-            request_deserializer=message("ModelInferRequest").FromString,
+            request_deserializer=_reader("ModelInferRequest"),
             response_serializer=message(f"{STREAM}Response").SerializeToString,
         )
         return grpc.method_handlers_generic_handler(NAME, handlers)
@@ -118,12 +119,12 @@ class InferenceService:
 
     async def _stream(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         """One answer for each request, in their order. A refusal ends no stream: it is an answer, as at Triton."""
-        kind = message(f"{STREAM}Response")
+        kind, answer = message(f"{STREAM}Response"), message("ModelInferResponse")
         async for request in requests:
             try:
-                yield kind(infer_response=await self._infer(request, context))
+                yield kind(infer_response=await self._infer(_whole(request), context))
             except RefusedByFace as refused:
-                yield kind(error_message=str(refused), infer_response=message("ModelInferResponse")(id=request.id))
+                yield kind(error_message=str(refused), infer_response=answer(id=getattr(request, "id", "")))
 
     async def _control(self, request: Any, context: Any, verb: str) -> None:
         names = [name for name in request.parameters if name != "unload_dependents"]
@@ -136,16 +137,40 @@ class InferenceService:
         return answer
 
 
+class _Unread(str):
+    """Why a request's bytes are no message."""
+
+
+def _reader(name: str) -> Callable[[bytes], Any]:
+    """Reads messages of this name. What is none is told to its sender: gRPC itself would call it our own failure."""
+    kind = message(name)
+
+    def read(content: bytes) -> Any:
+        try:
+            return kind.FromString(content)
+        except DecodeError as error:
+            return _Unread(error)
+
+    return read
+
+
+def _whole(request: Any) -> Any:
+    """Raises RefusedByFace for what is no message."""
+    if isinstance(request, _Unread):
+        raise RefusedByFace(grpc.StatusCode.INVALID_ARGUMENT, f"the request is no message of the protocol: {request}")
+    return request
+
+
 def _unary(name: str, call: Callable[[Any, Any], Awaitable[Any]]) -> Any:
     async def answer(request: Any, context: Any) -> Any:
         try:
-            return await call(request, context)
+            return await call(_whole(request), context)
         except RefusedByFace as refused:
             await context.abort(refused.code, str(refused))
 
     return grpc.unary_unary_rpc_method_handler(
         answer,
-        request_deserializer=message(f"{name}Request").FromString,
+        request_deserializer=_reader(f"{name}Request"),
         response_serializer=message(f"{name}Response").SerializeToString,
     )
 

@@ -1,7 +1,9 @@
 """The Open Inference Protocol over gRPC, with verified callers: each call is answered as its request over REST."""
 
+import random
 import struct
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tests.endpoint.faces.conftest import MODELS
+from tests.endpoint.faces.test_fuzzed_bodies import broken
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, predicted, put
 from tests.helpers.ports import free_port
@@ -134,3 +137,45 @@ class TestGrpc:
         request = reflection_pb2.ServerReflectionRequest(list_services="")
         (listed,) = reflection.ServerReflectionInfo(iter([request]), timeout=60)
         assert f"{PACKAGE}.{SERVICE}" in {one.name for one in listed.list_services_response.service}
+
+
+def mutated(dice: random.Random) -> bytes:
+    """A request with members that do not fit together, or the bytes of a good one with a few that do not belong."""
+    request = message("ModelInferRequest")(model_name="good", id="7")
+    good = request.inputs.add(name="x", datatype="FP32", shape=[1, 4])
+    good.contents.fp32_contents.extend(CELLS)
+    if dice.random() < 0.5:
+        return broken(dice, request.SerializeToString())
+    good.datatype = dice.choice(("FP32", "BYTES", "BF16", "INT64", "", "\0", "FP16"))
+    good.shape[:] = [dice.choice((0, 1, 2, 4, -1, 1 << 62)) for _ in range(dice.randint(0, 4))]
+    request.model_name = dice.choice(("good", "", "none", "../good", "good%2f", "a\nb"))
+    request.model_version = dice.choice(("", "1", "9" * 40, "x/y"))
+    for name in dice.sample(("int_contents", "bytes_contents", "bool_contents", "fp64_contents"), dice.randint(0, 2)):
+        getattr(good.contents, name).extend([b"a"] if name == "bytes_contents" else [1])
+    if dice.random() < 0.5:
+        request.raw_input_contents.extend(dice.randbytes(dice.choice((0, 3, 16))) for _ in range(dice.randint(1, 3)))
+    request.parameters[dice.choice(("binary_data_size", "priority", ""))].int64_param = dice.choice((-1, 1 << 40))
+    return bytes(request.SerializeToString())
+
+
+@pytest.mark.parametrize("number", [300, pytest.param(50_000, marks=pytest.mark.thorough)])
+def test_no_broken_message_is_torpors_own_failure(served: Served, number: int) -> None:
+    live, channel = served
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    dice, before = random.Random(seed), live.output()
+    call = channel.unary_unary(f"/{PACKAGE}.{SERVICE}/ModelInfer")
+    codes: Counter[grpc.StatusCode] = Counter()
+    known = {CODE.OK, CODE.INVALID_ARGUMENT, CODE.NOT_FOUND, CODE.RESOURCE_EXHAUSTED}
+    for _ in range(number):
+        sent, code = mutated(dice), CODE.OK
+        try:
+            call(sent, metadata=metadata(live.keys), timeout=60)
+        except grpc.RpcError as error:
+            code = error.code()
+            print(*([] if code in known else [sent, error.details()]))
+        codes[code] += 1
+    assert codes.keys() <= known
+    assert codes[CODE.INVALID_ARGUMENT] > number // 10  # many of them are broken indeed
+    assert "Traceback" not in live.output().removeprefix(before)
+    assert numbers(asked(served, "ModelInfer", model_name="good", inputs=[tensor(contents={"fp32_contents": CELLS})]))

@@ -75,9 +75,11 @@ class TestOpenInference:
         assert (answer["id"], output["name"], output["shape"]) == ("7", "predict", [1])
         assert output["data"] == pytest.approx([predicted(factor)])
 
-    def test_tensors_in_binary_come_and_go_as_they_are(self, live: LiveEndpoint) -> None:
+    @pytest.mark.parametrize("space", range(4))
+    def test_tensors_in_binary_come_and_go_as_they_are(self, live: LiveEndpoint, space: int) -> None:
+        """Behind a head of any length: the tensor begins at any address."""
         one = {**INPUT, "parameters": {"binary_data_size": CELLS.nbytes}}
-        head = json.dumps({"inputs": [one], "parameters": {"binary_data_output": True}}).encode()
+        head = json.dumps({"inputs": [one], "parameters": {"binary_data_output": True}}).encode() + b" " * space
         length = {"inference_header_content_length": str(len(head)), "x_torpor_endpoint": "Faced"}
         status, headers, body = answered(live, "/models/good/infer", head + CELLS.tobytes(), **length)
         assert (status, headers["content-type"]) == (200, "application/octet-stream")
