@@ -51,15 +51,17 @@ from torpor_container.models.journal import ON_DISK, Journal
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import ModelLoader
+from torpor_container.models.updating.beside_updates import BesideUpdates
 from torpor_container.modes.contract_mode import ContractMode
 from torpor_container.modes.kept_mode import KeptMode, Serving
 from torpor_container.modes.single_mode import Single
+from torpor_container.processes.inherited_variables import for_foreign_code
 from torpor_container.processes.memory import lean_heap
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.script_boxes import ensure_isolation
 from torpor_container.running.scripts import Scripts
-from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
+from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings
 from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import Trials
 from torpor_container.wire import InstanceStatus, MemoryChanged
@@ -240,7 +242,7 @@ class InstanceProcess:
                 self._memory,
                 conventions,
                 self._zygote_access,
-                theirs(self._environment),
+                for_foreign_code(self._environment),
                 at_least_bytes=at_least_bytes,
             )
             trials = self._make_trials(conventions) if settings.trials else None
@@ -263,9 +265,9 @@ class InstanceProcess:
         bound = memory_bound_bytes(self._environment)
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, bound)
         if settings.multi_model:
-            return ForeignLoader(server, theirs(self._environment), clock)
+            return ForeignLoader(server, for_foreign_code(self._environment), clock)
         self._adapters = AdapterFolders(self._make_adapters_tier, clock)
-        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock, self._adapters)
+        return ForeignSingleLoader(server, for_foreign_code(self._environment), base_dir, clock, self._adapters)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
@@ -311,8 +313,9 @@ class InstanceProcess:
             ended,
             self._calendar,
         )
+        updates = BesideUpdates(keeper, freshness, clock, renews=settings.update == "beside")
         chore = KeepAliveChore(keeper, resting, self._calendar) if resting is not None else None
-        return KeptMode(keeper, settings.invocation_timeout_s, chore)
+        return KeptMode(keeper, updates, settings.invocation_timeout_s, chore)
 
     def _make_models_tier(self) -> DiskTier:
         source, many = self._settings.model_source, self._settings.multi_model

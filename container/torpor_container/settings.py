@@ -7,7 +7,6 @@ record of their own with the same field names (`read_settings`), or take a defau
 
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -20,7 +19,6 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.versions.version_policies import VersionPolicy, version_policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.server_command import ServerCommand
-from torpor_container.processes.inherited_variables import OF_INSTALLERS
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -226,6 +224,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The folder of the embedded object store. The instance reads artifacts in place there."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false`: the instance unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
     Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When the instance asks S3 for a newer version of a model that it holds. `off`: never, as on AWS. `disk`: before it loads the model from disk. `resident`: also before the model answers from memory. It asks an S3 on another machine at most once a second for each model."),
+    Setting("TORPOR_UPDATE", "update", _one_of("replace", "beside"), "replace", "How a model that is overwritten in S3 is brought up to date, for a container of many models. `replace`: by a reload, or as TORPOR_REVALIDATE says; calls wait for the load. `beside`: the newer version is loaded beside the older one, which answers meanwhile, as soon as the embedded S3 has it, and with TORPOR_REVALIDATE=resident once a call has found it (`docs/how-to/overwrite-a-model.md`). The endpoint acts on it, too."),
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"The rule that decides which model leaves first under memory pressure: {', '.join(POLICIES)}."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "The memory of the instance: its own process, the models and their scripts. Without an endpoint, a container has no other way to know its limit. On an endpoint, the default is the instance's memory. Several containers of one instance share it: one with its own value keeps that, and the shares of the others move to where they are needed."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "The disk space for unpacked artifacts."),
@@ -315,6 +314,7 @@ class Settings:
     s3_folder: str
     model_cache: bool
     revalidate: str
+    update: str
     policy: str
     memory_bytes: int
     disk_bytes: int
@@ -387,13 +387,3 @@ def unknown(environment: Mapping[str, str]) -> str | None:
             near = get_close_matches(name, BY_VARIABLE, n=1)
             return f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'docs/reference/settings.md lists all.'}"
     return None
-
-
-def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a foreign container or a user's script: without Torpor's and the package installers' variables.
-
-    The folder of this Python is added to `PATH`, so that the commands of its packages are found.
-    """
-    ours = ("TORPOR_", *OF_INSTALLERS)
-    own = {name: value for name, value in environment.items() if not name.startswith(ours)}
-    return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

@@ -92,9 +92,11 @@ STATE = "/_torpor/state"
 RELOAD_MODEL = "/_torpor/reload"
 UNLOAD_MODEL = "/_torpor/unload"
 LOAD_MODEL = "/_torpor/load"
+UPDATE_MODEL = "/_torpor/update"
 """`POST` with a `ModelName` to an instance that keeps its models; it answers a `LeavingModel`. The next request loads
 the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version. `load`
-answers once the model is in memory, without a call of it."""
+answers once the model is in memory, without a call of it; `update` once the version that S3 has now answers, which was
+loaded beside the older one."""
 
 
 TIERS = "/_torpor/tiers"

@@ -129,7 +129,6 @@ class Parts:
         self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
         self.versions = _versions(self)
-        self.account.objects.watch(self.versions.told)
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)

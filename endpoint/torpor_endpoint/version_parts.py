@@ -13,6 +13,7 @@ from torpor_endpoint.core.versions.label_records import VersionLabels
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.model_groups.group_keeper import GroupKeeper
 from torpor_endpoint.fleet.versions.label_moves import LabelMoves, VersionLabelBook
+from torpor_endpoint.fleet.versions.overwritten_objects import OverwrittenObjects
 from torpor_endpoint.fleet.versions.version_keeper import VersionKeeper
 from torpor_endpoint.in_service.pool import VariantPool
 
@@ -49,6 +50,8 @@ class VersionParts:
             site.clock.pause_of("versions"),
             site.switched,
         )
+        self.overwritten = OverwrittenObjects(site.roster)
+        site.account.objects.watch(self._told)
         self.moves = LabelMoves(self.labels, self.keeper, site.applied)
         self.groups = GroupKeeper(
             site.roster,
@@ -64,6 +67,7 @@ class VersionParts:
         await asyncio.to_thread(self.labels.read)
         self.keeper.start()
         self.groups.start()
+        self.overwritten.start()
 
     async def catch_up(self) -> None:
         """List every prefix that is due."""
@@ -71,14 +75,10 @@ class VersionParts:
         await self.groups.catch_up()
 
     async def close(self) -> None:
-        """Take no more events, and stop the looks that are under way."""
+        """Take no more events, and stop what is under way."""
         await self.groups.close()
         await self.keeper.close()
-
-    def told(self, bucket: str, key: str, there: bool) -> None:
-        """See `s3.storage.objects.ObjectChanged`."""
-        self.keeper.told(bucket, key, there)
-        self.groups.told(bucket, key, there)
+        await self.overwritten.close()
 
     def joined(self, pool: VariantPool) -> None:
         """See `InstanceFactory.named`."""
@@ -99,6 +99,11 @@ class VersionParts:
             return why
 
         return checked
+
+    def _told(self, bucket: str, key: str, there: bool) -> None:
+        self.keeper.told(bucket, key, there)
+        self.groups.told(bucket, key, there)
+        self.overwritten.told(bucket, key, there)
 
     def _keys(self, role: str, endpoint_arn: str, bucket: str, folder: str) -> list[str]:
         return self._storage(role, endpoint_arn).keys(bucket, folder)

@@ -113,14 +113,14 @@ class ForeignLoader(ContainerLoader):
     async def _load_model(self, placed: Placed) -> None:
         """LoadModel. Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that is too large alone."""
         if placed.model_id in self._too_large:
-            raise LoadOutOfMemory(f"the container had no memory for {placed.name} even alone")
+            raise LoadOutOfMemory(f"the container had no memory for {placed.model} even alone")
         self._present.add(placed.model_id)
         self._entries += 1
         entries, alone = self._entries, len(self._present) == 1
         with ExitStack() as unfinished:
             unfinished.callback(self._present.discard, placed.model_id)
             try:
-                await self._contract.load(placed.model_id, self._server.seen(placed.directory), placed.name)
+                await self._contract.load(placed.model_id, self._server.seen(placed.directory), placed.model)
             except NoMemoryNow:
                 if alone and entries == self._entries:
                     self._too_large.append(placed.model_id)

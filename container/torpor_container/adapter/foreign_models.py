@@ -50,10 +50,10 @@ class ForeignModel:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Raises ModelLost where the container says that it has no such model; a handler's own 404 is an answer."""
         with timing.step(WaitStep.PREDICT):
-            reply = await self._contract.invoke(self._placed.model_id, self._placed.name, invocation, timeout_s)
+            reply = await self._contract.invoke(self._placed.model_id, self._placed.model, invocation, timeout_s)
             if reply.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
                 self.alive = False
-                raise ModelLost(self._placed.name)
+                raise ModelLost(self._placed.model)
         return reply
 
     @asynccontextmanager
@@ -61,15 +61,15 @@ class ForeignModel:
         """The step predict is the time to the head of the answer. Raises ModelLost as `invoke`."""
         async with AsyncExitStack() as use:
             with timing.step(WaitStep.PREDICT):
-                call = self._contract.stream(self._placed.model_id, self._placed.name, invocation, timeout_s)
+                call = self._contract.stream(self._placed.model_id, self._placed.model, invocation, timeout_s)
                 reply = await use.enter_async_context(call)
                 if reply.head.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
                     self.alive = False
-                    raise ModelLost(self._placed.name)
+                    raise ModelLost(self._placed.model)
             yield reply
 
     async def close(self) -> None:
-        await self._contract.unload(self._placed.model_id, self._placed.name)
+        await self._contract.unload(self._placed.model_id, self._placed.model)
 
     def processes(self) -> list[list[int]]:
         """None of its own: the models of a container share its processes."""

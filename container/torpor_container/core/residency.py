@@ -24,6 +24,7 @@ from typing import Final
 
 from torpor_container.core.eviction import Policy
 from torpor_container.core.occupancy import COMING, HERE, LEAVING, LOADING, Occupancy, Resident
+from torpor_container.core.versions.copy_names import model_of
 
 LEFT_MAX: Final = 10_000
 
@@ -322,7 +323,7 @@ class Residency(Occupancy):
         self._leaving_bytes += model.size_bytes
         self._policy.removed(name)
         if self._record is not None:
-            reason = reason or f"{for_model} needs the room"
+            reason = reason or f"{model_of(for_model)} needs the room"
             self._remember(name, reason)
             hits = "1 hit" if model.hits == 1 else f"{model.hits} hits"
             sentence = f"{reason}; idle for {now_s - model.used_s:.1f} s after {hits}"

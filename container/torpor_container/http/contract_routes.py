@@ -86,6 +86,7 @@ class Routes:
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
             Route(wire.LOAD_MODEL, self.load, methods=["POST"]),
             Route(wire.TIERS, self.tiers, methods=["POST"]),
+            Route(wire.UPDATE_MODEL, self.update, methods=["POST"]),
         ]
         table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
@@ -148,6 +149,9 @@ class Routes:
 
     async def tiers(self, request: Request) -> Response:
         return JSONResponse({"tiers": self._kept().tiers(models_named(await request.body()))})
+
+    async def update(self, request: Request) -> Response:
+        return JSONResponse(await self._kept().update(model_named(await request.body())))
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""

@@ -176,12 +176,12 @@ class BuiltInLoader:
 
     async def recognise(self, placed: Placed) -> Found:
         if self._submitted and (refusal := self._no_scripts()):
-            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
+            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.model}, and {refusal}")
         known, path, disk_bytes, step, tried, share_bytes, refused = await self._identified(placed)
         if placed.content:
             self._known[placed.directory] = known, path
         if known.name == SCRIPT and (refusal := self._no_scripts()):
-            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
+            raise LoadFailed(f"{placed.model} has a user script, {path.name}, and {refusal}")
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
             raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
         found = Recognised(placed, known, path, disk_bytes, step, tried, share_bytes is not None, refused)
@@ -207,7 +207,7 @@ class BuiltInLoader:
                 decided = (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
                 return await self._loaders.run(self._identify, placed, decided)
         except OSError as error:
-            raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
+            raise LoadFailed(f"the files of {placed.model} cannot be read: {error}") from error
 
     def _identify(self, placed: Placed, decided: tuple[Format, Path] | None) -> "Identified":
         """Format and file are decided once for each version of an artifact (`decided`). A script is not tried: it has

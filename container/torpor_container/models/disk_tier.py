@@ -17,6 +17,7 @@ from torpor_container.artifacts.seals import Seal
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpacked import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.residency import Hit, Residency
+from torpor_container.core.versions.copy_names import model_of, other_copy
 from torpor_container.measuring.effort import measured
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.server_timing import LoadSpans
@@ -34,6 +35,22 @@ class Newest(NamedTuple):
 
     model_id: str
     local: bool
+
+
+class Places:
+    """Where the copies of models are that lie below a prefix."""
+
+    def __init__(self, prefix: Prefix) -> None:
+        self._prefix = prefix
+
+    def in_store(self, name: str) -> str:
+        """The key of the object in S3. Both copies of a model are of one object."""
+        return self._prefix.key_of(model_of(name))
+
+    def on_disk(self, name: str) -> str:
+        """The key of the folder on disk. Each copy of a model has its own."""
+        key = self.in_store(name)
+        return key if name == model_of(name) else other_copy(key)
 
 
 class DiskTier:
@@ -56,6 +73,7 @@ class DiskTier:
         models that are not archives. `look` looks into each folder that is given out, for its loader, on the thread
         that has just unpacked or checked it: a switch of threads costs about as much as to unpack a small model."""
         self._prefix = prefix
+        self._places = Places(prefix)
         self._store = store
         self._disk = disk
         self._tier = Tier(residency, clock, self._remove)
@@ -95,7 +113,7 @@ class DiskTier:
     async def newest(self, name: str) -> Newest:
         """The version that S3 has now. Raises the artifact errors."""
         head = await self._head(name)
-        return Newest(self._disk.id_of(self._prefix.key_of(name), head.version), head.file is not None)
+        return Newest(self._disk.id_of(self._places.on_disk(name), head.version), head.file is not None)
 
     def give(self, name: str) -> None:
         """End a pin. The folder stays on disk for the next load."""
@@ -120,7 +138,7 @@ class DiskTier:
         fitting: list[tuple[str, UnpackedArtifact]] = []
         for artifact in reversed(await on_thread(self._disk.scan)):
             name = self._prefix.name_of_key(artifact.key)
-            if name is not None and artifact.size_bytes <= room_bytes:
+            if name is not None and name == model_of(name) and artifact.size_bytes <= room_bytes:
                 room_bytes -= artifact.size_bytes
                 fitting.append((name, artifact))
             else:
@@ -154,7 +172,7 @@ class DiskTier:
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _artifact(self, name: str) -> UnpackedArtifact:
-        artifact = self._disk.find(self._prefix.key_of(name))
+        artifact = self._disk.find(self._places.on_disk(name))
         assert artifact is not None, "the residency says that it is on disk"
         return artifact
 
@@ -181,11 +199,11 @@ class DiskTier:
 
     async def _head(self, name: str) -> ArtifactHead:
         """What S3 says of the object. ArtifactMissing names the objects with similar names."""
-        key = self._prefix.key_of(name)
+        key = self._places.in_store(name)
         try:
             return await (self._loose.head(key) if self._loose is not None else self._store.head(key))
         except ArtifactMissing as missing:
-            similar = await self._neighbours.near(name)
+            similar = await self._neighbours.near(model_of(name))
             raise ArtifactMissing(missing.bucket, missing.key, similar) from missing
 
     def _predicted_bytes(self, head: ArtifactHead) -> int:
@@ -194,7 +212,7 @@ class DiskTier:
         return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
     async def _download(self, name: str, head: ArtifactHead, spans: LoadSpans) -> Placed:
-        key = self._prefix.key_of(name)
+        key = self._places.on_disk(name)
         try:
             if head.file is not None:
                 with (
@@ -209,7 +227,7 @@ class DiskTier:
 
     async def _download_through(self, workspace: Path, name: str, head: ArtifactHead, spans: LoadSpans) -> Placed:
         """Download into a folder that is removed unless it was published."""
-        key = self._prefix.key_of(name)
+        key = self._places.in_store(name)
         async with AsyncExitStack() as unless_published:
             unless_published.push_async_callback(run_to_completion, self._disk.discard, workspace)
             if self._loose is not None:
@@ -240,14 +258,14 @@ class DiskTier:
         return placed
 
     def _unpack(self, name: str, head: ArtifactHead, archive: Path, workspace: Path) -> Placed:
-        unpacked = unpack(archive, workspace / MODEL, self._limits, self._prefix.key_of(name))
+        unpacked = unpack(archive, workspace / MODEL, self._limits, self._places.in_store(name))
         return self._publish(name, head, workspace, *unpacked)
 
     def _publish_loose(self, name: str, head: ArtifactHead, workspace: Path) -> Placed:
         return self._publish(name, head, workspace, (seal := Seal.of(workspace / MODEL)), seal.sums)
 
     def _publish(self, name: str, head: ArtifactHead, workspace: Path, seal: Seal, digest: str) -> Placed:
-        return self._placed(name, self._disk.publish(self._prefix.key_of(name), head.version, workspace, seal, digest))
+        return self._placed(name, self._disk.publish(self._places.on_disk(name), head.version, workspace, seal, digest))
 
     def _checked(self, name: str, artifact: UnpackedArtifact) -> tuple[str | None, Placed | None]:
         """Why the folder may not be read; if it may, what is given out."""
@@ -268,7 +286,7 @@ class DiskTier:
             unless_known.pop_all()
 
     async def _drop_if_stale(self, name: str) -> None:
-        key = self._prefix.key_of(name)
+        key = self._places.on_disk(name)
         artifact = self._disk.find(key)
         if artifact is not None and (await self._head(name)).version != artifact.version:
             await self.drop(name, "the object in S3 is newer")
@@ -276,7 +294,7 @@ class DiskTier:
     async def _placed_on_disk(self, name: str) -> Placed | None:
         """What is on disk, if nobody touched it: other programs, and code of models that no box holds, may change or
         remove files there."""
-        artifact = self._disk.find(self._prefix.key_of(name))
+        artifact = self._disk.find(self._places.on_disk(name))
         if artifact is None:
             return None
         fault, placed = await on_thread(self._checked, name, artifact)
@@ -285,4 +303,4 @@ class DiskTier:
         return placed
 
     async def _remove(self, name: str) -> None:
-        await on_thread(self._disk.remove, self._prefix.key_of(name))
+        await on_thread(self._disk.remove, self._places.on_disk(name))

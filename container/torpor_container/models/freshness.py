@@ -65,3 +65,8 @@ class Freshness:
             if not newest.local:
                 ask_again.pop_all()
         return newest.model_id != loaded and self._ids.get(name) == loaded
+
+    async def differs(self, name: str) -> bool:
+        """As `outdated`, whenever it was asked before."""
+        self._asked_s.pop(name, None)
+        return await self.outdated(name)

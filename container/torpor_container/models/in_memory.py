@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from torpor_container.core.residency import Residency
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.errors import (
     LoadFailed,
     LoadTimedOut,
@@ -166,7 +167,7 @@ class ModelsInMemory:
             spans.efforts[UNLOAD] = self._last_unload
         report: ColdLoad = {
             "bytes": size_bytes,
-            "victims": spans.victims[:VICTIMS_REPORTED_MAX],
+            "victims": [model_of(name) for name in spans.victims[:VICTIMS_REPORTED_MAX]],
             "reason": "; ".join(filter(None, (why, loaded.note))),
             "took_s": self._clock() - began_s,
             "efforts": {step: effort.fields() for step, effort in spans.efforts.items()},
@@ -189,7 +190,7 @@ class ModelsInMemory:
         except TimeoutError as error:
             if not limit.expired():  # the system raised it
                 raise LoadFailed(f"a connection timed out: {error}") from error
-            raise LoadTimedOut(name, self._load_timeout_s) from None
+            raise LoadTimedOut(model_of(name), self._load_timeout_s) from None
 
     async def _load_from_disk(self, name: str, spans: LoadSpans) -> Loaded:
         placed = await self._disk_tier.take(name, spans, partial(self._free_a_folder, name, spans))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 
 from torpor_container.core.residency import Decision
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.wire import DecisionRecord
 
 RECORDS_MAX = 5_000
@@ -39,7 +40,7 @@ class Journal:
         first = self.last_seq - len(self._decisions)  # numbers are consecutive, so the first ones need no look
         skipped = max(0, seq - first)
         later = enumerate(islice(self._decisions, skipped, None), first + skipped + 1)
-        return [self._record(number, *one) for number, one in later if model in (None, one[1].model)]
+        return [self._record(number, *one) for number, one in later if model in (None, model_of(one[1].model))]
 
     def _write(self, decision: Decision, action: str) -> None:
         """As it is: a record takes three times the memory."""
@@ -50,10 +51,10 @@ class Journal:
         return {
             "seq": seq,
             "at_s": decision.at_s + self._epoch_offset_s,
-            "model": decision.model,
+            "model": model_of(decision.model),
             "action": action,
             "reason": decision.reason,
             "bytes": decision.size_bytes,
             "took_s": decision.took_s,
-            "for_model": decision.for_model,
+            "for_model": model_of(decision.for_model),
         }

@@ -13,12 +13,14 @@ from functools import partial
 from torpor_container.core.occupancy import ModelStage
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.errors import NotReady, OutOfMemory
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness, ServedArtifact
 from torpor_container.models.in_memory import LoadInFlight, ModelsInMemory
 from torpor_container.models.loader import ModelLoader
+from torpor_container.models.updating.answering_copies import AnsweringCopies
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.runners import Runner
 from torpor_container.settings import DEFAULTS
@@ -51,6 +53,8 @@ class Keeper:
     ) -> None:
         """`calendar` is the clock of idle times, unless it is `clock`, which measures durations.
 
+        `renew`, where it is set, gets a model of which S3 has a newer version, and has that take over in its own time.
+
         `cache`: models stay in memory after their last call. The keeper reports each use to `resting`, which says
         which models their callers' habits let leave or come back. It calls `worn_out` when another instance should
         replace this one.
@@ -65,6 +69,8 @@ class Keeper:
         self._models = ModelsInMemory(
             disk_tier, loader, residency, limits.load_timeout_s, clock, calendar, cache, self._freshness, worn_out
         )
+        self.copies = AnsweringCopies(residency)
+        self.renew: Callable[[str], None] | None = None
         self._tier = self._models.tier
         self._runners = self._models.runners
         self._loads = self._models.loads
@@ -89,8 +95,8 @@ class Keeper:
         return self._tier.waiting
 
     def name_of(self, target: str) -> str:
-        """The model's one name, however the request spells it. Raises TargetForbidden."""
-        return self._disk_tier.name_of(target)
+        """The name of the copy that answers, however the request spells the model's. Raises TargetForbidden."""
+        return self.copies.of(self._disk_tier.name_of(target))
 
     # -- lending ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
@@ -112,7 +118,7 @@ class Keeper:
     def at_hand(self, target: str) -> Runner | None:
         """The runner of a model that may answer without a wait, if `take` takes it; None for any other.
 
-        `target` must be the model's one name: other spellings of it are not looked up.
+        `target` must be the copy's one name: other spellings of it are not looked up.
         """
         if self._freshness.asks_s3 or target in self._freshness.retired or target[:1] == "/":
             return None
@@ -132,7 +138,7 @@ class Keeper:
         """Pin a model that is in memory, until `give_back`. False, and nothing is done, for any other."""
         now_s = self._calendar()
         if self._resting is not None and name in self._residency and not self._is_pinned(name):
-            self._resting.called(name, now_s)
+            self._resting.called(model_of(name), now_s)
         return self._residency.hit(name, now_s)
 
     def give_back(self, name: str) -> None:
@@ -153,15 +159,15 @@ class Keeper:
     # -- for those that know the callers' habits -------------------------------------------------------------------
     def idle(self) -> list[str]:
         """The models in memory that no caller uses now."""
-        return [name for name, model in self._residency if not model.pins]
+        return [model_of(name) for name, model in self._residency if not model.pins]
 
-    def dismiss(self, name: str, reason: str) -> None:
+    def dismiss(self, model: str, reason: str) -> None:
         """Unload an idle model, whatever the policy says. A model in use stays."""
-        if self._residency.drop(name, reason, self._calendar()):
-            self._tier.dismiss((name,))
+        self._drop(self.copies.answering(model), reason)
 
-    def expect(self, name: str) -> None:
+    def expect(self, model: str) -> None:
         """Load a model before a caller asks for it, unless it is in memory, on its way in or on its way out."""
+        name = self.copies.of(model)
         if self._residency.expect(name, self._calendar()):
             load = self._models.begin_load(name)
             load.task.add_done_callback(lambda _: self._unpin_expected(name, load))
@@ -187,10 +193,25 @@ class Keeper:
             self._disk_tier.pardon(name)
         model = self._residency.get(name)
         if model is None or model.stage is ModelStage.LEAVING:
-            return {"model": name, "was": "absent", "in_flight": 0}
+            return {"model": model_of(name), "was": "absent", "in_flight": 0}
         self._freshness.retired[name] = why
-        self.dismiss(name, why)
-        return {"model": name, "was": "loading" if name in self._loads else "resident", "in_flight": model.pins}
+        was = "loading" if name in self._loads else "resident"
+        self._drop(name, why)
+        return {"model": model_of(name), "was": was, "in_flight": model.pins}
+
+    def stage_of(self, name: str) -> ModelStage | None:
+        """Where a copy is on its way; None if it is not in memory, or is leaving it."""
+        model = self._residency.get(name)
+        return None if model is None or model.stage is ModelStage.LEAVING else model.stage
+
+    async def load_ended(self, name: str) -> None:
+        """Wait until no load of this copy is in progress, whether it succeeds or fails."""
+        if (load := self._loads.get(name)) is not None:
+            await asyncio.wait((load.task,))
+
+    def _drop(self, name: str, reason: str) -> None:
+        if self._residency.drop(name, reason, self._calendar()):
+            self._tier.dismiss((name,))
 
     async def _gone(self, name: str, is_gone: Callable[[], bool]) -> None:
         """Wait until a copy of a model that serves no more requests has left. Raises NotReady."""
@@ -206,9 +227,12 @@ class Keeper:
         """Pin the model, and load it if it is not in memory. True if it was in memory."""
         since_s = self._clock()
         if self._resting is not None and not self._is_pinned(name):
-            self._resting.called(name, self._calendar())
+            self._resting.called(model_of(name), self._calendar())
         if self._freshness.asks_s3 and name in self._residency and await self._freshness.outdated(name):
-            self.retire(name, "the object in S3 is newer", doubt=True)
+            if self.renew is None:
+                self.retire(name, "the object in S3 is newer", doubt=True)
+            else:
+                self.renew(model_of(name))
         plan = await self._planned(name)
         if isinstance(plan, Hit):
             return True
@@ -253,7 +277,7 @@ class Keeper:
         if not self._tier.released(name):
             return False
         if self._resting is not None:
-            self._resting.ended(name, self._calendar())
+            self._resting.ended(model_of(name), self._calendar())
         return self._models.drop_if_unwanted(name)
 
     def _is_pinned(self, name: str) -> bool:

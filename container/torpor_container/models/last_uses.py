@@ -5,6 +5,8 @@ The ledger counts warm requests by the minute. These reports tell it between whi
 
 from collections.abc import Callable
 
+from torpor_container.core.versions.copy_names import model_of
+
 REPORTED_MAX = 50
 """One load reports at most this many models. The next loads report the others, of which as many are remembered."""
 
@@ -18,7 +20,7 @@ class LastUses:
 
     def add(self, name: str, used_s: float, hits: int) -> None:
         """A model leaves memory. It was last used at `used_s`, and `hits` requests found it in memory."""
-        self._uses[name] = used_s, hits
+        self._uses[model_of(name)] = used_s, hits
         if len(self._uses) > 2 * REPORTED_MAX:
             del self._uses[next(iter(self._uses))]
 

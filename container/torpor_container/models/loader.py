@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.formats.format import Mapped
 from torpor_container.measuring.effort import Effort
 from torpor_container.running.runners import Runner
@@ -16,7 +17,7 @@ from torpor_container.running.runners import Runner
 
 @dataclass(frozen=True)
 class Placed:
-    """An unpacked artifact: the name that requests use for it, the id of its version, and its folder.
+    """An unpacked artifact: the name of its copy (`core.versions.copy_names`), the id of its version, and its folder.
 
     `version` is what its store calls the version; empty where there is no store. `digest` is the SHA-256 of the
     artifact's bytes in the store, in hex; empty where it is not known. `content` is the digest of all files
@@ -33,6 +34,11 @@ class Placed:
     pardoned: bool = False
     digest: str = ""
     seen: object = None
+
+    @property
+    def model(self) -> str:
+        """The name that requests use for it."""
+        return model_of(self.name)
 
 
 @dataclass(frozen=True)

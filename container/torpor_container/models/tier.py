@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.errors import NoRoom
 from torpor_container.running.runners import Runner
 from torpor_container.wire import LoadedModel
@@ -71,7 +72,7 @@ class Tier:
                     await self.dismiss(victims)
                     return gone + victims
                 case Refuse(reason=reason):
-                    raise NoRoom(f"{name} cannot be loaded: {reason}")
+                    raise NoRoom(f"{model_of(name)} cannot be loaded: {reason}")
                 case Later(victims=victims):
                     self.dismiss(victims)
                     gone += victims
@@ -122,7 +123,7 @@ class Tier:
         now_s = self.clock()
         return [
             {
-                "name": name,
+                "name": model_of(name),
                 "size_bytes": model.size_bytes,
                 "in_flight": model.pins,
                 "idle_s": now_s - model.used_s,

@@ -10,11 +10,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Protocol
 
+from torpor_container.core.versions.copy_names import model_of
 from torpor_container.errors import ContainerError, ModelLost, OutOfMemory, TargetMissing
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper
+from torpor_container.models.updating.beside_updates import BesideUpdates
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import InProcess, Then
@@ -53,8 +55,12 @@ class Serving(Protocol):
 class KeptMode:
     """Kept mode: the keeper makes the model that a request names resident, and the mode invokes it."""
 
-    def __init__(self, keeper: Keeper, timeout_s: float, keep_alive: KeepAliveChore | None = None) -> None:
+    def __init__(
+        self, keeper: Keeper, updates: BesideUpdates, timeout_s: float, keep_alive: KeepAliveChore | None = None
+    ) -> None:
         self._keeper = keeper
+        self._updates = updates
+        self._moved = keeper.copies.moved
         self._keep_alive = keep_alive
         self._chore: asyncio.Task[None] | None = None
         self._timeout_s = timeout_s
@@ -67,6 +73,7 @@ class KeptMode:
     async def close(self) -> None:
         if self._chore is not None:
             self._chore.cancel()
+        await self._updates.close()
         await self._keeper.close()
 
     def unready(self) -> str | None:
@@ -85,6 +92,11 @@ class KeptMode:
         """Idle models leave where the budget is lower; models that wait for room come in where it is higher."""
         await self._keeper.resize(memory)
 
+    async def update(self, target: str) -> LeavingModel:
+        """Have the newest version answer every call that begins after this returns, and the older one those before.
+        Raises TargetForbidden, and what the load raises."""
+        return await self._updates.update(model_of(self._keeper.name_of(target)))
+
     def reload(self, target: str) -> LeavingModel:
         """Make the next call that begins get the newest version. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be reloaded", doubt=True)
@@ -102,7 +114,7 @@ class KeptMode:
         """Load the model for the calls to come. Returns its name. Raises TargetForbidden, or what the load raises."""
         name = self._keeper.name_of(target)
         async with self._keeper.lend(name, timing):
-            return name
+            return model_of(name)
 
     async def arrive(self) -> float | None:
         """Do what is due now, after the clock was moved. Returns the seconds until a model is due by itself."""
@@ -137,15 +149,16 @@ class KeptMode:
         False, and nothing is done, for any other. `then` is called once, before this returns or later in the same turn
         of the event loop.
         """
-        runner = self._keeper.at_hand(target)
-        if not isinstance(runner, InProcess) or not runner.cheap(invocation.body) or not self._keeper.take(target):
+        name = self._moved.get(target, target) if self._moved else target
+        runner = self._keeper.at_hand(name)
+        if not isinstance(runner, InProcess) or not runner.cheap(invocation.body) or not self._keeper.take(name):
             return False
         timing.hit = True
         if invocation.wants_version:
-            timing.version, timing.digest = self._keeper.artifact_of(target)
+            timing.version, timing.digest = self._keeper.artifact_of(name)
 
         def answered(outcome: Reply | ContainerError) -> None:
-            self._keeper.give_back(target)
+            self._keeper.give_back(name)
             if isinstance(outcome, OutOfMemory):
                 self._keeper.relieve()
             then(outcome)

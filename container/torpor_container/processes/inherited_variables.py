@@ -5,6 +5,8 @@ its children: none of them sees the passwords and tokens of the shell that `torp
 variables of its own, and what the user gave in `Environment`.
 """
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -83,3 +85,13 @@ def inherited(environment: Mapping[str, str], forgotten: tuple[str, ...] = ()) -
         for name, value in environment.items()
         if not name.startswith(forgotten) and any(row.has(name) for row in INHERITED)
     }
+
+
+def for_foreign_code(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a foreign container or a user's script: without Torpor's and package installers' variables.
+
+    The folder of this Python is added to `PATH`, so that the commands of its packages are found.
+    """
+    ours = ("TORPOR_", *OF_INSTALLERS)
+    own = {name: value for name, value in environment.items() if not name.startswith(ours)}
+    return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

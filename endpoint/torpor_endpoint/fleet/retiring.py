@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final, NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -16,19 +17,28 @@ from torpor_container.transport.upstream_answers import UpstreamError, UpstreamR
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
+from torpor_endpoint.fleet.ahead_loading import LOADED_WITHIN_S
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 10.0
+BESIDE: Final = "beside"
+"""The value of TORPOR_UPDATE with which a newer version is loaded beside the older one."""
 
-Place = tuple[str, str, Incarnation, LiveContainer, str]
-"""An endpoint, a variant, one of its instances and a container of it, and the model as a caller of that variant names
-it."""
+
+class Place(NamedTuple):
+    """One instance that may have a model: its pool, a container of it, and the model as a caller of it names it."""
+
+    pool: InstancePool
+    incarnation: Incarnation
+    container: LiveContainer
+    target: str
 
 
 async def retired(roster: FleetRoster, live: FleetEndpoint, model: str, path: str) -> Json:
-    """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
+    """Retire the model on each instance, and return what each did. Where TORPOR_UPDATE is `beside`, a reload returns
+    once the newer version answers. Raises HTTPException if an instance refuses."""
     objects = {folder + model.removeprefix("/") for _, _, folder in _folders(live)}
     if not objects:
         raise HTTPException(
@@ -56,7 +66,7 @@ def places_of(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
             target = spelling_of(name)
             for incarnation in pool.incarnations:
                 if number < len(incarnation.containers):  # it may not run yet
-                    yield live.name, pool.variant.name, incarnation, incarnation.containers[number], target
+                    yield Place(pool, incarnation, incarnation.containers[number], target)
 
 
 async def retired_on(incarnation: Incarnation, model: str, path: str) -> None:
@@ -68,18 +78,33 @@ async def retired_on(incarnation: Incarnation, model: str, path: str) -> None:
                 await container.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
 
 
+async def updated(place: Place) -> wire.LeavingModel | None:
+    """Have the instance bring the model up to date beside the older version. None for an instance that does not run:
+    its next incarnation reads S3 anyway. Raises HTTPException if the instance refuses."""
+    return await _told(place, wire.UPDATE_MODEL, LOADED_WITHIN_S)
+
+
 async def _retire(place: Place, path: str) -> Json | None:
-    """The instance's answer; None for an instance that does not run: its next incarnation reads S3 anyway."""
-    endpoint, variant, incarnation, container, target = place
-    body = json.dumps({"model": target}).encode()
-    headers = ((b"content-type", b"application/json"),)
+    """What the instance did; None for an instance that does not run."""
+    beside = path == wire.RELOAD_MODEL and place.pool.settings.update == BESIDE
+    outgoing = await updated(place) if beside else await _told(place, path, ANSWER_WITHIN_S)
+    if outgoing is None:
+        return None
+    return retired_page(place.pool.endpoint, place.pool.variant.name, place.incarnation.id, outgoing)
+
+
+async def _told(place: Place, path: str, within_s: float) -> wire.LeavingModel | None:
+    """The instance's answer; None for an instance that does not run."""
+    body = json.dumps({"model": place.target}).encode()
+    headers, instance = ((b"content-type", b"application/json"),), place.incarnation.id
     try:
-        answer = await container.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
+        answer = await place.container.upstream.send("POST", path, headers, [body], within_s)
     except UpstreamRefused:
         return None
     except UpstreamError as error:
-        raise HTTPException(503, f"instance {incarnation.id} of {endpoint} did not answer: {error}") from error
+        text = f"instance {instance} of {place.pool.endpoint} did not answer: {error}"
+        raise HTTPException(503, text) from error
     if answer.status != 200:
         message = json.loads(answer.body).get("message", "")
-        raise HTTPException(400 if answer.status < 500 else 503, f"instance {incarnation.id}: {message}")
-    return retired_page(endpoint, variant, incarnation.id, read(wire.LeavingModel, json.loads(answer.body)))
+        raise HTTPException(400 if answer.status < 500 else 503, f"instance {instance}: {message}")
+    return read(wire.LeavingModel, json.loads(answer.body))

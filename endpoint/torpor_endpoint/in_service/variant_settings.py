@@ -22,6 +22,7 @@ class VariantSettings:
     rollout_warm: bool = False
     versions: VersionPolicy | None = None
     groups: bool = False
+    update: str = "replace"
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

@@ -8,9 +8,8 @@ import pytest
 
 from tests.helpers.zygotes import LIGHT
 from torpor_container.formats.script.aws_variables import VARIABLES, Place, environment
-from torpor_container.processes.inherited_variables import INHERITED, inherited, opt_outs
+from torpor_container.processes.inherited_variables import INHERITED, for_foreign_code, inherited, opt_outs
 from torpor_container.processes.zygote_client import Job, OwnedZygote
-from torpor_container.settings import theirs
 
 SHELL = {
     "PATH": "/bin",
@@ -31,7 +30,7 @@ SHELL = {
 def test_variables_that_processes_need_are_inherited_and_secrets_are_not() -> None:
     seen = inherited(SHELL, forgotten=("AWS_",))
     assert seen.keys() == {"PATH", "HOME", "LC_TIME", "PYTHONPATH", "https_proxy", "PIP_INDEX_URL"}
-    assert "secret" not in str(theirs(seen))
+    assert "secret" not in str(for_foreign_code(seen))
 
 
 def test_credentials_are_inherited_where_artifacts_come_from_the_real_aws() -> None:
@@ -42,7 +41,7 @@ def test_what_refuses_usage_data_is_inherited_and_reaches_scripts(tmp_path: Path
     refusing = {"DO_NOT_TRACK": "1", "ORT_DISABLE_TELEMETRY": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     seen = inherited({**SHELL, **refusing}, forgotten=("AWS_",))
     assert opt_outs(seen) == refusing
-    place = Place(tmp_path, tmp_path / "inference.py", theirs(seen))
+    place = Place(tmp_path, tmp_path / "inference.py", for_foreign_code(seen))
     assert refusing.items() <= environment(place).items()
 
 

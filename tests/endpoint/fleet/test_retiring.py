@@ -23,10 +23,13 @@ def test_a_model_is_retired_in_the_new_fleet_of_a_rollout_too() -> None:
                 pool.become(replace(pool.variant, containers=MANY))
             live = FleetEndpoint("shop", "arn", {"v": blue})
             objects = {"s3://models/houses/a.tar.gz"}
-            assert [place[2] for place in places_of(live, objects)] == blue.incarnations
+            assert [place.incarnation for place in places_of(live, objects)] == blue.incarnations
             live.serve({"v": blue}, TrafficShift({"v": green}, {"v": 0.5}))
-            assert [place[2] for place in places_of(live, objects)] == [*blue.incarnations, *green.incarnations]
-            assert {place[4] for place in places_of(live, objects)} == {"a.tar.gz"}
+            assert [place.incarnation for place in places_of(live, objects)] == [
+                *blue.incarnations,
+                *green.incarnations,
+            ]
+            assert {place.target for place in places_of(live, objects)} == {"a.tar.gz"}
             for pool in (blue, green):
                 await pool.close("the test ends")
 

@@ -40,9 +40,11 @@ from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_p
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
+from torpor_container.models.freshness import Freshness
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.models.updating.beside_updates import BesideUpdates
 from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
@@ -271,8 +273,9 @@ class Instance:
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
         patience = WaitLimits(PATIENT_S, PATIENT_S)
         keeper = Keeper(self._disk_tier, loader, books, patience, loop.time, machine.cache, resting)
+        updates = BesideUpdates(keeper, Freshness(self._disk_tier, loop.time), loop.time)
         self._kept = KeptMode(
-            keeper, PATIENT_S, None if resting is None else KeepAliveChore(keeper, resting, loop.time)
+            keeper, updates, PATIENT_S, None if resting is None else KeepAliveChore(keeper, resting, loop.time)
         )
         self._servers = loop.servers
         self.launched = launched

@@ -1,1 +1,1 @@
-"""Versions of models, as far as an endpoint and a simulation decide about them in the same way."""
+"""Versions of models as an endpoint, an instance and a simulation see them alike: which may answer, and their names."""

@@ -97,6 +97,10 @@ CONTAINER_RULES: Rules[Wire] = (
         "Environment.TORPOR_REVALIDATE=resident is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
     ),
     (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_UPDATE") == "beside",
+        "Environment.TORPOR_UPDATE=beside is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
+    ),
+    (
         lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_VERSIONS", "off") != "off",
         "Environment.TORPOR_VERSIONS is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
     ),

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.endpoint.helpers.constant_models import constant, number_of
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.restless_callers import Callers, runtime
 from tests.helpers.waiting import soon
 
 VERSION = "x-torpor-target-model"
@@ -101,7 +102,7 @@ def test_a_deleted_version_answers_no_call_that_begins_after_it(live: LiveEndpoi
     s3 = live.client("s3")
     for number in (1, 2):
         s3.put_object(Bucket="versions", Key=f"shop/tulip/{number}/m.tar", Body=constant(float(number)))
-    assert answered(live, shop, "tulip") == 2.0
+    assert soon(lambda: answered(live, shop, "tulip") == 2.0)
     assert label(live, shop, "tulip", label="canary", version="2")["labels"] == {"canary": 2}
     assert answered(live, shop, "tulip@canary") == 2.0
     s3.delete_object(Bucket="versions", Key="shop/tulip/2/m.tar")
@@ -147,3 +148,25 @@ def test_a_name_that_is_both_a_key_and_a_folder_is_refused_until_one_is_moved(li
     assert "'moss' is the key of an object, and 'moss' is a folder of versions" in refused(live, shop, "moss")
     s3.delete_object(Bucket="versions", Key="shop/moss")
     assert answered(live, shop, "moss") == 1.0
+
+
+def test_an_overwritten_key_takes_over_without_a_call_that_waits_for_its_load(live: LiveEndpoint) -> None:
+    s3 = live.client("s3")
+    s3.create_bucket(Bucket="beside")
+    s3.put_object(Bucket="beside", Key="shop/rose.tar", Body=constant(1.0))
+    shop = live.deploy("Beside", Variant(many("beside/shop", {"TORPOR_UPDATE": "beside"})))
+    assert answered(live, shop, "rose.tar") == 1.0
+    with Callers([runtime(live.url), runtime(live.url)], shop, "rose.tar").calling() as callers:
+        for number in (2.0, 3.0):
+            callers.some(5)
+            s3.put_object(Bucket="beside", Key="shop/rose.tar", Body=constant(number))
+            assert soon(lambda: answered(live, shop, "rose.tar") == number)  # noqa: B023  it is called at once
+        callers.withdrawn = frozenset({1, 2})
+        s3.put_object(Bucket="beside", Key="shop/rose.tar", Body=b"no archive")
+        callers.some(5)
+        reload = urlencode({"endpoint": shop, "model": "rose.tar"})
+        with pytest.raises(HTTPError) as error, urlopen(Request(f"{live.url}/_torpor/reload?{reload}", method="POST")):
+            pass
+        assert "rose.tar" in error.value.read().decode()
+        assert answered(live, shop, "rose.tar") == 3.0
+    assert (callers.failed, callers.broken, callers.waited, callers.stale) == ([], [], [], [])

@@ -5,81 +5,20 @@ Each answer is the number of its version. A caller notes which versions were wit
 
 import os
 import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
-from botocore.exceptions import ClientError
 
 from tests.endpoint.fleet.versions.test_live_versions import label, page
-from tests.endpoint.helpers.constant_models import constant, number_of
+from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.endpoint_pages import forked
-from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.live_router import LiveRouter
+from tests.endpoint.helpers.restless_callers import Callers, runtime
 from tests.helpers.waiting import soon
 
 FLEET = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}
-
-
-class Callers:
-    """Callers who never stop. `withdrawn` has the versions that no call that begins now may be answered by."""
-
-    def __init__(self, clients: list[Any], endpoint: str) -> None:
-        self.withdrawn: frozenset[int] = frozenset()
-        self.answered = 0
-        self.failed: list[str] = []
-        self.broken: list[str] = []  # by an instance that was killed while it had the call
-        self.stale: list[float] = []
-        self.counted = threading.Condition()
-        self._endpoint = endpoint
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._call, args=(client,)) for client in clients]
-
-    @contextmanager
-    def calling(self) -> Iterator["Callers"]:
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield self
-        finally:
-            self._over.set()
-            for thread in self._threads:
-                thread.join(90.0)
-
-    def some(self, calls: int) -> None:
-        """Wait for so many more answers."""
-        with self.counted:
-            until = self.answered + calls
-            assert self.counted.wait_for(lambda: self.answered >= until or self.failed, 120.0)
-
-    def _call(self, client: Any) -> None:
-        while not self._over.is_set():
-            withdrawn = self.withdrawn
-            try:
-                answer = client.invoke_endpoint(
-                    EndpointName=self._endpoint, Body=b"1", ContentType="text/csv", TargetModel="iris"
-                )
-                number = number_of({"Body": answer["Body"].read()})
-            except ClientError as error:
-                broken = error.response["Error"]["Code"] == "ModelError"
-                (self.broken if broken else self.failed).append(str(error))
-            else:
-                self.stale += [number] * (number in withdrawn & self.withdrawn)  # it was not brought back
-            with self.counted:
-                self.answered += 1
-                self.counted.notify_all()
-
-
-def runtime(url: str) -> Any:
-    config = Config(retries={"total_max_attempts": 5, "mode": "standard"}, read_timeout=90)
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    return boto3.client("sagemaker-runtime", REGION, endpoint_url=url, config=config, **keys)
 
 
 def _answers(live: LiveEndpoint, endpoint: str, number: int) -> bool:
@@ -128,3 +67,5 @@ def test_no_call_fails_and_none_is_answered_by_a_withdrawn_version(
         assert callers.failed == []
         assert callers.stale == []
         assert len(callers.broken) <= kills * len(clients)
+        # each waits on the instance beside the one that was killed, and again once that is back
+        assert len(callers.waited) <= 2 * kills * len(clients)
