@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from torpor_container.core.devices.asked_device import AskedDevice, asked_device
 from torpor_container.core.eviction import POLICIES, policy
 from torpor_container.core.keepalive import keep_alive
+from torpor_container.core.versions.group_feeds import group_feeds
 from torpor_container.core.versions.version_policies import VersionPolicy, version_policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.server_command import ServerCommand
@@ -252,6 +253,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_ROLLOUT_WARM", "rollout_warm", _bool, "false", "`true`: before the new instances of a rollout get traffic, they load the models that the old ones have in memory. It is that of the new configuration, for containers of many models. The endpoint acts on it."),
     Setting("TORPOR_VERSIONS", "versions", version_policy, "off", "Which versions of a model may answer, for a container of many models. `latest` (or `latest:N`): the newest one (or N), and those that have a label. `all`: every version. `specific:N,N…`: these, and those that have a label. `off`: every target is a key, as on AWS (`docs/how-to/versions.md`). The endpoint acts on it."),
     Setting("TORPOR_GROUPS", "groups", _bool, "false", "`true`: a file `NAME.group.json` below the prefix of a container of many models groups models that do the same task, and a request that names the group says what it needs (`docs/how-to/choose-by-need.md`). The endpoint acts on it."),
+    Setting("TORPOR_FED_BY", "fed_by", group_feeds, "", "Names below the prefix whose versions are the approved packages of a model package group, as `NAME=GROUP,NAME=GROUP…`; it needs TORPOR_VERSIONS (`docs/how-to/versions.md`). The endpoint acts on it."),
     Setting("TORPOR_VERSIONS_POLL_SECONDS", "versions_poll_s", _amount, "30", "How often the endpoint lists the prefix of a container with TORPOR_VERSIONS or TORPOR_GROUPS. The embedded S3 also tells it of each object at once. The endpoint acts on it."),
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
@@ -342,6 +344,7 @@ class Settings:
     rollout_warm: bool
     versions: VersionPolicy | None
     groups: bool
+    fed_by: Mapping[str, str]
     versions_poll_s: float
     concurrency: int
     model_idle_s: float | None

@@ -70,7 +70,7 @@ class Chores:
             "data capture": parts.router.capturing.run,
             "async queue": lambda: parts.dispatcher.run(pause_of("async queue")),
             "inference experiments": self._experiments.run,
-            "state events": parts.state_events.run,
+            "state events": parts.event_queue.run,
             "versions": parts.versions.keeper.run,
             "groups": parts.versions.groups.run,
             "logs": self._growth.run,

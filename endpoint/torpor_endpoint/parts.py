@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING
 
 from torpor_account.account import AccountSurroundings, compose
 from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
+from torpor_account.event_queue import EventQueue
 from torpor_account.s3.access.embedded import Storage, as_endpoint
-from torpor_account.storage.data_dir import DataDir
-from torpor_container.isolation.abilities import found
-from torpor_container.processes.inherited_variables import opt_outs
 from torpor_container.processes.zygote_client import OwnedZygote
-from torpor_container.settings import DEFAULTS
 from torpor_endpoint.clocks.clock import EndpointClock, RealClock
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
@@ -38,8 +35,7 @@ from torpor_endpoint.fleet.rollouts.rollout_warming import warmed
 from torpor_endpoint.host import Host
 from torpor_endpoint.host.chosen_host import chosen_host
 from torpor_endpoint.host.disks import Disks
-from torpor_endpoint.host.images import Images
-from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
+from torpor_endpoint.host.launch import launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.missing_device import missing_device
 from torpor_endpoint.host.warm_parent import WarmParent
@@ -63,6 +59,9 @@ from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.state_events import EndpointStateEvents
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
+from torpor_endpoint.services.sagemaker.registry.package_events import PackageStateEvents
+from torpor_endpoint.services.sagemaker.registry.prefix_feeding import FeedingSite, PrefixFeeding
+from torpor_endpoint.shared_surroundings import surroundings_of
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
@@ -94,7 +93,7 @@ class Parts:
         )
         self.account = compose(options, around)
         self.folders = self.account.folders
-        self.surroundings = surroundings(options, self.folders, self._ahead_s)
+        self.surroundings = surroundings_of(options, self.folders, self._ahead_s)
         self.store = Store(self.account.database, epoch, lambda endpoint: self.state_events.changed(endpoint))
         self.role_parts = self._role_parts()
         self.as_role = as_endpoint if self.role_parts is None else self.role_parts.as_role
@@ -110,7 +109,8 @@ class Parts:
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
         self.roster = FleetRoster(self.tables.changed)
-        self.state_events = EndpointStateEvents(self.account.event_bus, self.roster)
+        self.event_queue = EventQueue(self.account.event_bus)
+        self.state_events = EndpointStateEvents(self.event_queue, self.roster)
         self.serving = asyncio.Event()  # set once the roster has every endpoint in service
         registry = self.account.registry
         self.meters = Meters(registry, self.roster.placed_on)
@@ -126,9 +126,10 @@ class Parts:
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
         # requests
         self.async_queue = AsyncQueue(self.account.opened(ASYNC_REQUESTS), epoch)
-        self.dispatcher = composed_dispatcher(self._async_site())
+        self.dispatcher = composed_dispatcher(_async_site(self))
         # the fleet
         self.versions = _versions(self)
+        self.feeding = _feeding(self)
         launching = self._launching()
         factory = self._factory(launching)
         self.controller = _controller(self, factory, self._endpoint_deleted)
@@ -173,6 +174,8 @@ class Parts:
             None if self.role_parts is None else self.role_parts.model_data,
             self.roster.copy_counts,
             self.components.changed,
+            PackageStateEvents(self.event_queue).changed,
+            self.feeding,
         )
 
     def _is_tagged(self, arn: str) -> bool:
@@ -249,7 +252,7 @@ class Parts:
             updating=self.router.observers.settle,  # what has ended counts for the fleet before
             changed=self.tables.changed,
             others=self.routers,
-            fault=self.versions.prepared(partial(_fault, self)),
+            fault=self.versions.prepared(partial(_fault, self), self.feeding.bring),
             named=self.versions.joined,
         )
 
@@ -280,21 +283,6 @@ class Parts:
 
         return ComposedRouter(site, partial(faulty_steps, self.faults, self.local_host))
 
-    def _async_site(self) -> AsyncSite:
-        return AsyncSite(
-            queue=self.async_queue,
-            roster=self.roster,
-            router=self.router,
-            storage=self.account.storage,
-            as_role=self.as_role,
-            topics=self.account.topics,
-            registry=self.account.registry,
-            folders=self.folders,
-            noted=self.account.log_marks.noted,
-            account=self.named,
-            epoch=self.clock.epoch,
-        )
-
     def _telemetry(self) -> "Telemetry":
         """Raises BadTelemetry."""
         from torpor_endpoint.telemetry.telemetry_parts import MetricSources, Telemetry
@@ -307,9 +295,30 @@ class Parts:
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
 
 
+def _async_site(parts: Parts) -> AsyncSite:
+    return AsyncSite(
+        queue=parts.async_queue,
+        roster=parts.roster,
+        router=parts.router,
+        storage=parts.account.storage,
+        as_role=parts.as_role,
+        topics=parts.account.topics,
+        registry=parts.account.registry,
+        folders=parts.folders,
+        noted=parts.account.log_marks.noted,
+        account=parts.named,
+        epoch=parts.clock.epoch,
+    )
+
+
 def _versions(parts: Parts) -> VersionParts:
     arn_of, changed, applied = parts.named.endpoint_arn, parts.tables.changed, parts.routers.applied
     return VersionParts(VersionSite(parts.roster, parts.account, parts.as_role, arn_of, parts.clock, changed, applied))
+
+
+def _feeding(parts: Parts) -> PrefixFeeding:
+    site = FeedingSite(parts.store, parts.account.storage, parts.as_role, parts.versions.told, parts.clock.epoch)
+    return PrefixFeeding(site)
 
 
 def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str], Awaitable[None]]) -> Controller:
@@ -353,30 +362,3 @@ async def _fault(parts: Parts, variant: Variant, endpoint_arn: str) -> str | Non
     if refused is None and parts.options.instances_on == LOCAL:
         refused = await missing_device(variant, partial(launch_spec, around=parts.surroundings))
     return refused
-
-
-def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
-    """What every instance of this endpoint shares. `ahead_s` is how far its clock is ahead. Raises BadImages."""
-    embedded, here = options.s3_endpoint is None, options.instances_on == LOCAL
-    held = options.uses_roles and here and found().ports
-    return Surroundings(
-        endpoint_url=options.instances_url,
-        ca_bundle=options.ca_bundle,
-        region=options.region,
-        logs=folders.endpoint_logs,
-        components=folders.component_logs,
-        images=Images.read(options.images, options.unknown_images),
-        s3_endpoint=options.instances_url if embedded else options.s3_endpoint or "",
-        own_store=embedded,
-        s3_folder=folders.objects if embedded and here else None,
-        refused=options.refused,
-        roles=options.uses_roles,
-        script_network="endpoint" if held else DEFAULTS.script_network,
-        isolated=options.require_isolation,
-        device=options.device,
-        hidden=folders.root if here else None,
-        strict=options.strict,
-        faults=options.faults,
-        opt_outs=opt_outs(os.environ),
-        clock_ahead_s=ahead_s if options.travelling_clock else None,
-    )

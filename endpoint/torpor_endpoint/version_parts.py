@@ -8,6 +8,7 @@ from torpor_account.account import Account
 from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.clocks.clock import EndpointClock
+from torpor_endpoint.core.registry.fed_names import FED_BY
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.versions.label_records import VersionLabels
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
@@ -51,7 +52,7 @@ class VersionParts:
             site.switched,
         )
         self.overwritten = OverwrittenObjects(site.roster)
-        site.account.objects.watch(self._told)
+        site.account.objects.watch(self.told)
         self.moves = LabelMoves(self.labels, self.keeper, site.applied)
         self.groups = GroupKeeper(
             site.roster,
@@ -87,20 +88,23 @@ class VersionParts:
         if pool.groups is not None:
             self.groups.joined(pool)
 
-    def prepared(self, fault: Fault) -> Fault:
-        """Also lists the prefix of a variant that has no fault: its versions and groups are known before its
-        first call."""
+    def prepared(self, fault: Fault, bring: Callable[[Variant, str], None]) -> Fault:
+        """Also lists the prefix of a variant that has no fault: its versions and groups are known before its first
+        call. `bring`, which blocks, puts there before what belongs there."""
 
         async def checked(variant: Variant, endpoint_arn: str) -> str | None:
             why = await fault(variant, endpoint_arn)
             if why is None:
+                if any(FED_BY in one.environment for one in variant.containers):
+                    await asyncio.to_thread(bring, variant, endpoint_arn)
                 await self.keeper.prepare(variant, endpoint_arn)
                 await self.groups.prepare(variant, endpoint_arn)
             return why
 
         return checked
 
-    def _told(self, bucket: str, key: str, there: bool) -> None:
+    def told(self, bucket: str, key: str, there: bool) -> None:
+        """An object has come or gone. Any thread may call it."""
         self.keeper.told(bucket, key, there)
         self.groups.told(bucket, key, there)
         self.overwritten.told(bucket, key, there)

@@ -286,8 +286,7 @@ class DiskTier:
             unless_known.pop_all()
 
     async def _drop_if_stale(self, name: str) -> None:
-        key = self._places.on_disk(name)
-        artifact = self._disk.find(key)
+        artifact = self._disk.find(self._places.on_disk(name))
         if artifact is not None and (await self._head(name)).version != artifact.version:
             await self.drop(name, "the object in S3 is newer")
 

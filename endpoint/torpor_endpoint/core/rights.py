@@ -99,6 +99,11 @@ def _new_package(params: Params, place: AccessPlace) -> Sequence[str | None]:
     return _GROUP(params, place) if named else _package("ModelPackageName")(params, place)
 
 
+def _packages(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    """Each package of a batch."""
+    return [one for arn in params.get("ModelPackageArnList", ()) for one in _package("it")({"it": arn}, place)]
+
+
 def _model_arn(params: Params, place: AccessPlace) -> list[str]:
     return [str(arn) for arn in _MODEL(params, place)] if "ModelName" in params else []
 
@@ -195,6 +200,8 @@ SAGEMAKER: Rights = {
     **rows(_COMPONENT, "UpdateInferenceComponentRuntimeConfig"),
     **rows(_GROUP, "CreateModelPackageGroup", tagged=True),
     **rows(_GROUP, "DescribeModelPackageGroup", "DeleteModelPackageGroup"),
+    **rows(_GROUP, "PutModelPackageGroupPolicy", "GetModelPackageGroupPolicy", "DeleteModelPackageGroupPolicy"),
+    **rows(_packages, "BatchDescribeModelPackage"),
     **rows(_new_package, "CreateModelPackage", tagged=True),
     **rows(_package("ModelPackageName"), "DescribeModelPackage", "DeleteModelPackage"),
     **rows(_package("ModelPackageArn"), "UpdateModelPackage"),

@@ -27,7 +27,7 @@ BESIDE: Final = "beside"
 """The value of TORPOR_UPDATE with which a newer version is loaded beside the older one."""
 
 
-class Place(NamedTuple):
+class ModelPlace(NamedTuple):
     """One instance that may have a model: its pool, a container of it, and the model as a caller of it names it."""
 
     pool: InstancePool
@@ -59,14 +59,14 @@ def _folders(live: FleetEndpoint) -> Iterator[tuple[InstancePool, int, str]]:
                 yield pool, number, url if url.endswith("/") else f"{url}/"
 
 
-def places_of(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
+def places_of(live: FleetEndpoint, objects: set[str]) -> Iterator[ModelPlace]:
     """Where the models of these objects may be, by their S3 addresses."""
     for pool, number, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = spelling_of(name)
             for incarnation in pool.incarnations:
                 if number < len(incarnation.containers):  # it may not run yet
-                    yield Place(pool, incarnation, incarnation.containers[number], target)
+                    yield ModelPlace(pool, incarnation, incarnation.containers[number], target)
 
 
 async def retired_on(incarnation: Incarnation, model: str, path: str) -> None:
@@ -78,13 +78,13 @@ async def retired_on(incarnation: Incarnation, model: str, path: str) -> None:
                 await container.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
 
 
-async def updated(place: Place) -> wire.LeavingModel | None:
+async def updated(place: ModelPlace) -> wire.LeavingModel | None:
     """Have the instance bring the model up to date beside the older version. None for an instance that does not run:
     its next incarnation reads S3 anyway. Raises HTTPException if the instance refuses."""
     return await _told(place, wire.UPDATE_MODEL, LOADED_WITHIN_S)
 
 
-async def _retire(place: Place, path: str) -> Json | None:
+async def _retire(place: ModelPlace, path: str) -> Json | None:
     """What the instance did; None for an instance that does not run."""
     beside = path == wire.RELOAD_MODEL and place.pool.settings.update == BESIDE
     outgoing = await updated(place) if beside else await _told(place, path, ANSWER_WITHIN_S)
@@ -93,7 +93,7 @@ async def _retire(place: Place, path: str) -> Json | None:
     return retired_page(place.pool.endpoint, place.pool.variant.name, place.incarnation.id, outgoing)
 
 
-async def _told(place: Place, path: str, within_s: float) -> wire.LeavingModel | None:
+async def _told(place: ModelPlace, path: str, within_s: float) -> wire.LeavingModel | None:
     """The instance's answer; None for an instance that does not run."""
     body = json.dumps({"model": place.target}).encode()
     headers, instance = ((b"content-type", b"application/json"),), place.incarnation.id

@@ -19,10 +19,10 @@ class VariantSettings:
     idle_s: float
     concurrency: int
     versions_poll_s: float
+    update: str
     rollout_warm: bool = False
     versions: VersionPolicy | None = None
     groups: bool = False
-    update: str = "replace"
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

@@ -6,6 +6,7 @@ from dataclasses import replace
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
 from torpor_account.storage.tag_store import Tags
+from torpor_endpoint.core.registry.fed_names import FedVersion, record_name
 from torpor_endpoint.core.registry.package_records import ModelPackage, PackageGroup
 
 
@@ -17,6 +18,7 @@ class PackageStore:
         self._tags = tags
         self._groups = RecordTable(database, "package_groups", PackageGroup)
         self._packages = RecordTable(database, "model_packages", ModelPackage)
+        self._fed = RecordTable(database, "fed_versions", FedVersion, key=str)
 
     def add_group(self, group: PackageGroup, tags: Mapping[str, str]) -> bool:
         """Whether its name was free."""
@@ -31,6 +33,15 @@ class PackageStore:
 
     def groups(self) -> tuple[PackageGroup, ...]:
         return self._groups.all()
+
+    def set_policy(self, group: PackageGroup, policy: str) -> bool:
+        """Keep the group's resource policy; an empty one is none. False for a group that is gone."""
+        with self._database.transaction():  # a version may be added meanwhile
+            found = self.group(group.name)
+            if found is None or found.created_s != group.created_s:
+                return False
+            self._groups.put(replace(found, policy=policy))
+            return True
 
     def remove_group(self, group: PackageGroup) -> bool:
         """False, without a change, for a group that has packages."""
@@ -72,6 +83,11 @@ class PackageStore:
     def versions_of(self, group: str) -> tuple[ModelPackage, ...]:
         return self._packages.where("group_name", group)
 
+    def approved_of(self, group: str) -> tuple[ModelPackage, ...]:
+        """The versions of a group that may be deployed; the group's name in any case."""
+        found = self.group(group)
+        return () if found is None else tuple(one for one in self.versions_of(found.name) if one.deployable)
+
     def replace(self, package: ModelPackage) -> bool:
         """Store the package anew, if it is still there."""
         return self._packages.replace(package, still=lambda stored: stored.created_s == package.created_s)
@@ -87,3 +103,17 @@ class PackageStore:
         kind, _, name = resource.partition("/")
         found = self.group(name) if kind == "-group" else self.package(name)
         return found is not None and found.arn == arn and not getattr(found, "group_name", "")
+
+    # -- what packages have put below prefixes -------------------------------------------------------------------------
+    def put_fed(self, fed: FedVersion) -> None:
+        self._fed.put(fed)
+
+    def remove_fed(self, fed: FedVersion) -> None:
+        self._fed.remove(fed.name)
+
+    def fed_version(self, bucket: str, key: str) -> FedVersion | None:
+        """Of which package the object of this key is a copy; None for any other object."""
+        return self._fed.at(record_name(bucket, key))
+
+    def fed_versions(self) -> tuple[FedVersion, ...]:
+        return self._fed.all()

@@ -59,5 +59,6 @@ RECORDS = DatabasePart(
         record_tables("lineage_entities", "lineage_associations"),
         record_tables("processing_jobs"),
         record_tables("tuning_jobs"),
+        record_tables("fed_versions"),
     ),
 )

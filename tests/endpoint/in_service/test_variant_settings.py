@@ -39,7 +39,9 @@ def test_an_instance_has_its_time_to_load_and_then_to_predict() -> None:
 
 def test_any_container_may_give_a_setting_of_the_variant() -> None:
     containers = [Container("torpor"), Container("torpor", environment=SET)]
-    assert VariantSettings.read(containers) == VariantSettings("histogram", 90.0, 2, DEFAULTS.versions_poll_s)
+    assert VariantSettings.read(containers) == VariantSettings(
+        "histogram", 90.0, 2, DEFAULTS.versions_poll_s, DEFAULTS.update
+    )
 
 
 def start(live: FleetEndpoint, environment: dict[str, str]) -> None:
@@ -58,7 +60,7 @@ def test_a_pool_has_the_settings_of_its_variant() -> None:
     live = FleetEndpoint("shop", "arn")
     start(live, SET)
     pool = live.pools["v"]
-    assert pool.settings == VariantSettings("histogram", 90.0, 2, DEFAULTS.versions_poll_s)
+    assert pool.settings == VariantSettings("histogram", 90.0, 2, DEFAULTS.versions_poll_s, DEFAULTS.update)
     assert pool.answer_within_s == [9.5]
 
 

@@ -84,6 +84,11 @@ class RoleStorage:
         self.check_writable(bucket, key)
         self._storage.write(body, bucket, key, content_type)
 
+    def remove(self, bucket: str, key: str) -> None:
+        need = AccessNeed(("s3:DeleteObject",), f"arn:aws:s3:::{bucket}/{key}", OF_SERVICES)
+        self._allow(f"s3://{bucket}/{key}", bucket, need)
+        self._storage.remove(bucket, key)
+
     def _check_readable(self, bucket: str, key: str) -> None:
         self._allow(f"s3://{bucket}/{key}", bucket, self._rules.reading_object(bucket, key))
 

@@ -83,6 +83,9 @@ class Storage(Protocol):
     def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
         """Write an object of these bytes."""
 
+    def remove(self, bucket: str, key: str) -> None:
+        """Delete an object. As on AWS, it is no error if there is none."""
+
 
 AsRole = Callable[[Storage, str, str], Storage]
 """Makes a storage that acts as a role from one that may do everything: takes it, the role's ARN, and the ARN of the
@@ -137,6 +140,11 @@ class EmbeddedStorage:
 
     def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
         self._write(BytesIO(body), bucket, key, {"content-type": content_type} if content_type else {})
+
+    def remove(self, bucket: str, key: str) -> None:
+        with storage_errors(f"s3://{bucket}/{key}", S3Error):
+            self._store.buckets.get(bucket)
+            self._store.objects.delete(ObjectName(bucket, key))
 
     def _write(self, source: BinaryIO, bucket: str, key: str, headers: dict[str, str]) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):

@@ -91,6 +91,10 @@ class RemoteStorage:
             further = {"ContentType": content_type} if content_type else {}
             self._client.put_object(Bucket=bucket, Key=key, Body=body, **further)
 
+    def remove(self, bucket: str, key: str) -> None:
+        with _errors(f"s3://{bucket}/{key}"):
+            self._client.delete_object(Bucket=bucket, Key=key)
+
 
 def _errors(url: str) -> AbstractContextManager[None]:
     return storage_errors(url, *ERRORS, owner=_owner)

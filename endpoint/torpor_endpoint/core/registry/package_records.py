@@ -16,6 +16,7 @@ class PackageGroup:
     created_s: float
     description: str = ""
     versions: int = 0
+    policy: str = ""  # the resource policy as it was put
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,14 @@ class ModelPackage:
     version: int = 0
     approval: str = ""  # ModelApprovalStatus; only versions have one
     token: str = ""  # the ClientToken: a second call with it makes no other package
+    etag: str = ""  # of its artifact when it was registered; empty where that was not known
 
     @property
     def deployable(self) -> bool:
         """BC: a versioned model package "must be approved" to be deployed."""
         return not self.group_name or self.approval == APPROVED
+
+    @property
+    def status(self) -> str:
+        """ModelPackageStatus: a package is a record, and is complete at once."""
+        return "Completed"

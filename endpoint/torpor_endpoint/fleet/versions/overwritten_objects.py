@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from torpor_account.log_lines import about
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
-from torpor_endpoint.fleet.retiring import BESIDE, Place, places_of, updated
+from torpor_endpoint.fleet.retiring import BESIDE, ModelPlace, places_of, updated
 from torpor_endpoint.fleet.settling import Settling
 
 RETRY_S = 60.0
@@ -52,7 +52,7 @@ class OverwrittenObjects:
         if self._places(url):
             self._settling.schedule(url)
 
-    def _places(self, url: str) -> list[Place]:
+    def _places(self, url: str) -> list[ModelPlace]:
         return [
             place for live in self._roster for place in places_of(live, {url}) if place.pool.settings.update == BESIDE
         ]
@@ -64,7 +64,7 @@ class OverwrittenObjects:
         if not all(results) and (loop := self._loop) is not None:
             self._retries[url] = loop.call_later(RETRY_S, self._written, url)
 
-    async def _updated(self, place: Place) -> bool:
+    async def _updated(self, place: ModelPlace) -> bool:
         """Whether the instance is up to date."""
         try:
             await updated(place)

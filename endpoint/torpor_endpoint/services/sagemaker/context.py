@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from torpor_endpoint.core.components.component_records import ComponentRecord
+from torpor_endpoint.core.registry.package_records import ModelPackage
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.store import Store
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
+    from torpor_endpoint.services.sagemaker.registry.prefix_feeding import PrefixFeeding
 
 
 class Observed(Protocol):
@@ -57,6 +59,10 @@ def unheard(component_name: str) -> None:
     """The default of `component_changed`: nothing carries it out."""
 
 
+def unmoved(package: ModelPackage) -> None:
+    """The default of `package_changed`: nobody listens."""
+
+
 @dataclass(frozen=True)
 class Control:
     """The store, the clock and the running parts of the endpoint that operations need."""
@@ -82,3 +88,7 @@ class Control:
     component_changed: Callable[[str], None] = (
         unheard  # called with an inference component's name after its record changed, from any thread
     )
+    package_changed: Callable[[ModelPackage], None] = (
+        unmoved  # called with a model package that was made, or whose approval has changed, from any thread
+    )
+    feeding: "PrefixFeeding | None" = None  # what puts packages below prefixes; None where no prefix can be fed

@@ -64,4 +64,10 @@ GROUP_IN_USE = ErrorKind(
 NO_ENTITY = ErrorKind(
     "an entity of lineage that is not there", "ResourceNotFound", 400, 'Could not find {noun} "{arn}".'
 )
+NO_GROUP_POLICY = ErrorKind(
+    "group without a policy",
+    "ValidationException",
+    400,
+    'Model package group "{arn}" has no resource policy.',
+)
 QUOTA = ErrorKind("quota", "ResourceLimitExceeded", 400)

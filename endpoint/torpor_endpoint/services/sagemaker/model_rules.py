@@ -109,6 +109,12 @@ CONTAINER_RULES: Rules[Wire] = (
         "Environment.TORPOR_GROUPS is for Mode MultiModel: a group chooses among the models below a prefix.",
     ),
     (
+        lambda c: (
+            "TORPOR_FED_BY" in c.get("Environment", {}) and c["Environment"].get("TORPOR_VERSIONS", "off") == "off"
+        ),
+        "Environment.TORPOR_FED_BY needs TORPOR_VERSIONS: latest, all, or specific versions.",
+    ),
+    (
         lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
         f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
     ),

@@ -26,6 +26,8 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
     containers, request = shapes.containers(params), shapes.without_tags(call.params)
+    if control.feeding is not None and (fault := control.feeding.other_group(containers)):
+        raise errors.INVALID(f"Environment.TORPOR_FED_BY: {fault}.")
     model = ModelRecord(name, arn, control.clock(), containers, request, shapes.is_direct(call.params))
     if control.model_data is not None:
         control.model_data.check(model)

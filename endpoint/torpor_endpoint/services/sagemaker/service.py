@@ -18,7 +18,8 @@ from torpor_endpoint.services.sagemaker.left_out import empty_list_operations as
 from torpor_endpoint.services.sagemaker.left_out.operation_refusals import refused
 from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
 from torpor_endpoint.services.sagemaker.lineage.lineage_context import Lineage
-from torpor_endpoint.services.sagemaker.registry import package_operations as registry
+from torpor_endpoint.services.sagemaker.registry import package_group_operations as groups
+from torpor_endpoint.services.sagemaker.registry import package_operations as packages
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
@@ -49,7 +50,8 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
     "DeleteEndpoint": endpoints.delete_endpoint,
     **components.OPERATIONS,
-    **registry.OPERATIONS,
+    **groups.OPERATIONS,
+    **packages.OPERATIONS,
     "AddTags": tag_operations.add_tags,
     "ListTags": tag_operations.list_tags,
     "DeleteTags": tag_operations.delete_tags,

@@ -15,6 +15,8 @@ ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/walk"
 TAG = {"Key": "purpose", "Value": "walk"}
 VARIANT = {"VariantName": "All", "ModelName": "walk", "InitialInstanceCount": 1, "InstanceType": "ml.m5.large"}
 
+GROUP_POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sagemaker:*"}]})
+
 # -- SageMaker -------------------------------------------------------------------------------------------------------
 
 ARTIFACT = f"{SAGEMAKER_ARN}:artifact/{artifact_name('s3://walk-models/data')}"
@@ -49,6 +51,10 @@ SAGEMAKER: dict[str, Row] = {
     },
     "DescribeModelPackage": {"ModelPackageName": f"{SAGEMAKER_ARN}:model-package/walk/1"},
     "ListModelPackages": {"ModelPackageGroupName": "walk"},
+    "BatchDescribeModelPackage": {"ModelPackageArnList": [f"{SAGEMAKER_ARN}:model-package/walk/1"]},
+    "PutModelPackageGroupPolicy": {"ModelPackageGroupName": "walk", "ResourcePolicy": GROUP_POLICY},
+    "GetModelPackageGroupPolicy": {"ModelPackageGroupName": "walk"},
+    "DeleteModelPackageGroupPolicy": {"ModelPackageGroupName": "walk"},
     "DeleteModelPackage": {"ModelPackageName": f"{SAGEMAKER_ARN}:model-package/walk/1"},
     "DeleteModelPackageGroup": {"ModelPackageGroupName": "walk"},
     "CreateArtifact": {

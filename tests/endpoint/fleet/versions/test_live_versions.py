@@ -24,7 +24,8 @@ def shop(live: LiveEndpoint) -> str:
     s3.create_bucket(Bucket="versions")
     for key, number in {"iris/1/m.tar": 1.0, "iris/2/m.tar": 2.0, "plain.tar": 9.0, "iris/notes/m.tar": 8.0}.items():
         s3.put_object(Bucket="versions", Key=f"shop/{key}", Body=constant(number))
-    return live.deploy("Versions", Variant(many("versions/shop", {"TORPOR_VERSIONS": "all"})))
+    environment = {"TORPOR_VERSIONS": "all", "TORPOR_FED_BY": "lily=Lilies"}
+    return live.deploy("Versions", Variant(many("versions/shop", environment)))
 
 
 def answered(live: LiveEndpoint, endpoint: str, target: str) -> float:
@@ -148,6 +149,33 @@ def test_a_name_that_is_both_a_key_and_a_folder_is_refused_until_one_is_moved(li
     assert "'moss' is the key of an object, and 'moss' is a folder of versions" in refused(live, shop, "moss")
     s3.delete_object(Bucket="versions", Key="shop/moss")
     assert answered(live, shop, "moss") == 1.0
+
+
+def test_an_approved_package_takes_over_and_a_rejected_one_is_taken_back(live: LiveEndpoint, shop: str) -> None:
+    s3, sagemaker = live.client("s3"), live.client("sagemaker")
+    sagemaker.create_model_package_group(ModelPackageGroupName="Lilies")
+    arns = []
+    for number in (1.0, 2.0):
+        url = f"s3://versions/trained/{number}.tar"
+        s3.put_object(Bucket="versions", Key=f"trained/{number}.tar", Body=constant(number))
+        containers = [{"Image": "torpor", "ModelDataUrl": url}]
+        specification = {"Containers": containers, "SupportedContentTypes": [], "SupportedResponseMIMETypes": []}
+        made = sagemaker.create_model_package(ModelPackageGroupName="Lilies", InferenceSpecification=specification)
+        arns.append(made["ModelPackageArn"])
+
+    def judged(arn: str, status: str) -> None:
+        sagemaker.update_model_package(ModelPackageArn=arn, ModelApprovalStatus=status)
+
+    judged(arns[0], "Approved")
+    assert answered(live, shop, "lily") == 1.0
+    assert "versions that may answer: 1." in refused(live, shop, "lily@2")
+    judged(arns[1], "Approved")
+    assert soon(lambda: answered(live, shop, "lily") == 2.0)
+    headers = live.invoke(shop, b"1", TargetModel="lily")["ResponseMetadata"]["HTTPHeaders"]
+    assert headers[VERSION] == "lily/2/2.0.tar"
+    judged(arns[1], "Rejected")
+    assert answered(live, shop, "lily") == 1.0
+    assert "versions that may answer: 1." in refused(live, shop, "lily@2")
 
 
 def test_an_overwritten_key_takes_over_without_a_call_that_waits_for_its_load(live: LiveEndpoint) -> None:

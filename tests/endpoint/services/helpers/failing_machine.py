@@ -105,6 +105,9 @@ class FailingStorage:
     def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
         self._done(self._storage.write, body, bucket, key, content_type)
 
+    def remove(self, bucket: str, key: str) -> None:
+        self._done(self._storage.remove, bucket, key)
+
     def _done(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._machine.step(STORE):
             raise StorageAway("the store is away")

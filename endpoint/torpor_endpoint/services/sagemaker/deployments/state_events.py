@@ -3,19 +3,14 @@
 Source: "Events that Amazon SageMaker AI sends to Amazon EventBridge" in the SageMaker guide.
 """
 
-import asyncio
-import logging
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from torpor_account.aws.service_models import service_model
 from torpor_account.aws.wire.pruning import pruned
-from torpor_account.event_bus import BusEvent, EventBus
-from torpor_account.log_lines import about
-from torpor_account.outer_edge import outer_edge
-from torpor_account.wakeup import Wakeup
+from torpor_account.event_bus import BusEvent
+from torpor_account.event_queue import EventQueue
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 from torpor_endpoint.services.sagemaker import shapes
 from torpor_endpoint.services.sagemaker.context import Observed
@@ -24,24 +19,19 @@ SOURCE: Final = "aws.sagemaker"
 OF_THE_STATUS: Final = "SageMaker Endpoint State Change"
 OF_THE_DEPLOYMENT: Final = "SageMaker Endpoint Deployment State Change"
 SUMMARIES: Final = ("ProductionVariants", "ShadowProductionVariants", "PendingDeploymentSummary", "FailureReason")
-RESTING_S: Final = 3600.0
-
-log = logging.getLogger(__name__)
 
 
 class EndpointStateEvents:
     """Any thread may call `changed` with the record of an endpoint that was stored."""
 
-    def __init__(self, bus: EventBus, observed: Observed) -> None:
-        self._bus = bus
+    def __init__(self, queue: EventQueue, observed: Observed) -> None:
+        self._queue = queue
         self._observed = observed
         self._seen: dict[str, tuple[str, str]] = {}  # by ARN, the status and the stages of the last event
-        self._due: deque[BusEvent] = deque()
-        self._wakeup = Wakeup()
 
     def changed(self, endpoint: EndpointRecord) -> None:
         """Remember what there is to say of this record. Costs nothing while nobody listens."""
-        if not self._bus.in_use():
+        if not self._queue.heard:
             return
         described = self._described(endpoint)
         stages = "\n".join(_stages(described))
@@ -52,21 +42,6 @@ class EndpointStateEvents:
             self._say(OF_THE_DEPLOYMENT, endpoint, described)
         if endpoint.status is EndpointStatus.DELETING:  # nothing comes after it
             del self._seen[endpoint.arn]
-
-    async def run(self) -> None:
-        """Put what is due on the bus, for ever."""
-        self._wakeup.listen()
-        while True:
-            await self.put_due()
-            await self._wakeup.wait(asyncio.sleep(RESTING_S))
-
-    async def put_due(self) -> None:
-        """Put the events that are due on the bus, in their order."""
-        while self._due:
-            event = self._due.popleft()
-            name = event.detail["EndpointName"]
-            with outer_edge(log, "an event of endpoint %s is lost", name, fields=about(endpoint=name)):
-                await self._bus.put(event)
 
     def _described(self, endpoint: EndpointRecord) -> dict[str, Any]:
         """DescribeEndpoint's answer."""
@@ -80,8 +55,7 @@ class EndpointStateEvents:
     def _say(self, detail_type: str, endpoint: EndpointRecord, described: Mapping[str, Any]) -> None:
         region = endpoint.arn.split(":")[3]
         detail = event_detail(endpoint, described)
-        self._due.append(BusEvent(SOURCE, detail_type, region, endpoint.modified_s, [endpoint.arn], detail))
-        self._wakeup.notify()
+        self._queue.say(BusEvent(SOURCE, detail_type, region, endpoint.modified_s, [endpoint.arn], detail))
 
 
 def event_detail(endpoint: EndpointRecord, described: Mapping[str, Any]) -> dict[str, Any]:

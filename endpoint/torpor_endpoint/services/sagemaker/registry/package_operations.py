@@ -1,4 +1,5 @@
-"""The model registry: groups of model packages, packages, and their approval. A package is a record: nothing is loaded.
+"""Model packages and their approval. A package is a record: nothing is loaded. Approved versions of a group that feeds
+prefixes are copied there (`prefix_feeding`).
 
 Source of texts and defaults: AWS's API reference, and public issues that quote AWS.
 """
@@ -13,6 +14,18 @@ from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import page
+from torpor_endpoint.services.sagemaker.registry.approvals import (
+    artifact_etag,
+    first_approval,
+    store_deletion,
+    store_update,
+)
+from torpor_endpoint.services.sagemaker.registry.package_group_operations import ASCENDING, found_group
+from torpor_endpoint.services.sagemaker.registry.package_shapes import (
+    batch_summary,
+    package_description,
+    package_summary,
+)
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
@@ -40,43 +53,12 @@ CREATE_RULES: Rules[Wire] = (
         "ValidationSpecification and CertifyForMarketplace are for a model package without a group.",
     ),
 )
+ARN_MARK: Final = ":model-package/"
 NOT_REPEATED: Final = {"Tags", "ClientToken", "ModelPackageName", "ModelPackageGroupName", "ModelApprovalStatus"}
 UPDATED: Final = ("ApprovalDescription", "InferenceSpecification", "SourceUri", "ModelCard", "ModelLifeCycle")
 """The members of UpdateModelPackage that replace what there was."""
-IN_SUMMARIES: Final[tuple[str, ...]] = ("ModelPackageDescription", "ModelLifeCycle", "ModelPackageRegistrationType")
-ASCENDING: Final = {"SortOrder": "Ascending"}
 
 
-# -- groups ------------------------------------------------------------------------------------------------------------
-def create_model_package_group(control: Control, call: Call) -> dict[str, Any]:
-    name = call.params["ModelPackageGroupName"]
-    arn = Resource.PACKAGE_GROUP.arn(call, name)
-    description = call.params.get("ModelPackageGroupDescription", "")
-    if not control.store.packages.add_group(PackageGroup(name, arn, control.clock(), description), first_tags(call)):
-        raise errors.EXISTS(noun=Resource.PACKAGE_GROUP.noun, arn=arn)
-    return {"ModelPackageGroupArn": arn}
-
-
-def describe_model_package_group(control: Control, call: Call) -> dict[str, Any]:
-    return {**_group_summary(_group(control, call, call.params["ModelPackageGroupName"])), "CreatedBy": {}}
-
-
-def list_model_package_groups(control: Control, call: Call) -> dict[str, Any]:
-    shared_alone = call.params.get("CrossAccountFilterOption") == "CrossAccount"  # no other account shares any
-    found = () if shared_alone else control.store.packages.groups()
-    groups, token = page(found, {**ASCENDING, **call.params})
-    return {"ModelPackageGroupSummaryList": list(map(_group_summary, groups)), "NextToken": token}
-
-
-def delete_model_package_group(control: Control, call: Call) -> dict[str, Any]:
-    """A group whose versions are not deleted stays."""
-    group = _group(control, call, call.params["ModelPackageGroupName"])
-    if not control.store.packages.remove_group(group):
-        raise errors.GROUP_IN_USE(arn=group.arn)
-    return {}
-
-
-# -- packages ----------------------------------------------------------------------------------------------------------
 def create_model_package(control: Control, call: Call) -> dict[str, Any]:
     check(CREATE_RULES, call.params)
     params, now_s = call.params, control.clock()
@@ -84,55 +66,52 @@ def create_model_package(control: Control, call: Call) -> dict[str, Any]:
     if "ModelPackageName" in params:
         name = params["ModelPackageName"]
         arn = Resource.PACKAGE.arn(call, name)
-        if not control.store.packages.add(ModelPackage(name, arn, now_s, now_s, request), first_tags(call)):
+        alone = ModelPackage(name, arn, now_s, now_s, request)
+        if not control.store.packages.add(alone, first_tags(call)):
             raise errors.EXISTS(noun=Resource.PACKAGE.noun, arn=arn)
+        control.package_changed(alone)
         return {"ModelPackageArn": arn}
-    group = _group(control, call, params["ModelPackageGroupName"])
+    group = found_group(control, call, params["ModelPackageGroupName"])
+
+    approval, etag = params.get("ModelApprovalStatus", PENDING), artifact_etag(control, request)
+    made = list[ModelPackage]()
 
     def version(group: PackageGroup, number: int) -> ModelPackage:
         name = f"{group.name}/{number}"
-        return ModelPackage(
-            name,
-            Resource.PACKAGE.arn(call, name),
-            now_s,
-            now_s,
-            request,
-            group.name,
-            number,
-            params.get("ModelApprovalStatus", PENDING),
-            params.get("ClientToken", ""),
-        )
+        arn = Resource.PACKAGE.arn(call, name)
+        token = params.get("ClientToken", "")
+        made.append(ModelPackage(name, arn, now_s, now_s, request, group.name, number, PENDING, token, etag))
+        return made[-1]
 
     package = control.store.packages.add_version(group.name, version)
     if package is None:  # deleted meanwhile
         raise errors.NOT_FOUND(noun=Resource.PACKAGE_GROUP.noun, arn=group.arn)
+    if package is not made[-1]:  # an earlier call with this ClientToken made it
+        return {"ModelPackageArn": package.arn}
+    if approval != PENDING:
+        package = first_approval(control, package, approval)
+    control.package_changed(package)
     return {"ModelPackageArn": package.arn}
 
 
 def describe_model_package(control: Control, call: Call) -> dict[str, Any]:
     package = found_package(control, call, call.params["ModelPackageName"])
-    left_out = {"ModelCard"} if call.params.get("IncludedData") == "MetadataOnly" else set()
-    return {
-        **{name: value for name, value in package.request.items() if name not in left_out},
-        **_identity(package),
-        "ModelPackageName": package.group_name or package.name,
-        "LastModifiedTime": package.modified_s,
-        "ModelPackageStatusDetails": {"ValidationStatuses": []},
-    }
+    left_out = frozenset({"ModelCard"} if call.params.get("IncludedData") == "MetadataOnly" else ())
+    return package_description(package, left_out)
 
 
 def list_model_packages(control: Control, call: Call) -> dict[str, Any]:
     """Without a group, only packages that stand alone are listed, unless ModelPackageType asks for others."""
     params, store = call.params, control.store.packages
     if "ModelPackageGroupName" in params:
-        found = store.versions_of(_group(control, call, params["ModelPackageGroupName"]).name)
+        found = store.versions_of(found_group(control, call, params["ModelPackageGroupName"]).name)
     else:
         wanted = params.get("ModelPackageType", "Unversioned")
         found = tuple(one for one in store.packages() if wanted in ("Both", _type(one)))
     approval = params.get("ModelApprovalStatus")
     matching = [one for one in found if approval in (None, one.approval)]
     packages, token = page(matching, {**ASCENDING, **params})
-    return {"ModelPackageSummaryList": list(map(_summary, packages)), "NextToken": token}
+    return {"ModelPackageSummaryList": list(map(package_summary, packages)), "NextToken": token}
 
 
 def update_model_package(control: Control, call: Call) -> dict[str, Any]:
@@ -153,16 +132,32 @@ def update_model_package(control: Control, call: Call) -> dict[str, Any]:
         modified_s=control.clock(),
         request={name: value for name, value in request.items() if value not in ({}, [])},
         approval=params.get("ModelApprovalStatus", package.approval),
+        etag=artifact_etag(control, request) if "InferenceSpecification" in params else package.etag,
     )
-    if not control.store.packages.replace(updated):
-        raise errors.NOT_FOUND(noun=Resource.PACKAGE.noun, arn=package.arn)
+    store_update(control, package, updated)
+    if updated.approval != package.approval:
+        control.package_changed(updated)
     return {"ModelPackageArn": package.arn}
 
 
 def delete_model_package(control: Control, call: Call) -> dict[str, Any]:
-    """Models that were made of it go on: they have copies of its containers."""
-    control.store.packages.remove(found_package(control, call, call.params["ModelPackageName"]))
+    """Models that were made of it go on: they have copies of its containers. What it has put below prefixes goes."""
+    package = found_package(control, call, call.params["ModelPackageName"])
+    store_deletion(control, package)
     return {}
+
+
+def batch_describe_model_package(control: Control, call: Call) -> dict[str, Any]:
+    """Versions alone, as on AWS: what is required of a summary has a group."""
+    summaries, faults = dict[str, Any](), dict[str, Any]()
+    for arn in call.params["ModelPackageArnList"]:
+        package = control.store.packages.package(arn.rpartition(":model-package/")[2]) if ARN_MARK in arn else None
+        if package is None or not package.group_name:
+            fault = errors.NOT_FOUND(noun=Resource.PACKAGE.noun, arn=arn)
+            faults[arn] = {"ErrorCode": fault.code, "ErrorResponse": fault.message}
+        else:
+            summaries[arn] = batch_summary(package)
+    return {"ModelPackageSummaries": summaries, "BatchDescribeModelPackageErrorMap": faults}
 
 
 def found_package(control: Control, call: Call, named: str) -> ModelPackage:
@@ -174,59 +169,15 @@ def found_package(control: Control, call: Call, named: str) -> ModelPackage:
     return package
 
 
-def _group(control: Control, call: Call, named: str) -> PackageGroup:
-    group = control.store.packages.group(named.rpartition("/")[2])
-    if group is None:
-        arn = named if named.startswith("arn:") else Resource.PACKAGE_GROUP.arn(call, named)
-        raise errors.NOT_FOUND(noun=Resource.PACKAGE_GROUP.noun, arn=arn)
-    return group
-
-
-# -- wire shapes -------------------------------------------------------------------------------------------------------
-def _group_summary(group: PackageGroup) -> dict[str, Any]:
-    described = {"ModelPackageGroupDescription": group.description} if group.description else {}
-    return {
-        "ModelPackageGroupName": group.name,
-        "ModelPackageGroupArn": group.arn,
-        "CreationTime": group.created_s,
-        "ModelPackageGroupStatus": "Completed",
-        **described,
-    }
-
-
-def _identity(package: ModelPackage) -> dict[str, Any]:
-    versioned = {
-        "ModelPackageGroupName": package.group_name,
-        "ModelPackageVersion": package.version,
-        "ModelApprovalStatus": package.approval,
-    }
-    return {
-        "ModelPackageArn": package.arn,
-        "CreationTime": package.created_s,
-        "ModelPackageStatus": "Completed",
-        **(versioned if package.group_name else {}),
-    }
-
-
-def _summary(package: ModelPackage) -> dict[str, Any]:
-    """AWS names no ModelPackageName for a version of a group."""
-    name = {} if package.group_name else {"ModelPackageName": package.name}
-    told = {member: package.request[member] for member in IN_SUMMARIES if member in package.request}
-    return {**_identity(package), **name, **told}
-
-
 def _type(package: ModelPackage) -> str:
     return "Versioned" if package.group_name else "Unversioned"
 
 
 OPERATIONS: Mapping[str, Callable[[Control, Call], dict[str, Any]]] = {
-    "CreateModelPackageGroup": create_model_package_group,
-    "DescribeModelPackageGroup": describe_model_package_group,
-    "ListModelPackageGroups": list_model_package_groups,
     "CreateModelPackage": create_model_package,
     "DescribeModelPackage": describe_model_package,
     "ListModelPackages": list_model_packages,
     "UpdateModelPackage": update_model_package,
     "DeleteModelPackage": delete_model_package,
-    "DeleteModelPackageGroup": delete_model_package_group,
+    "BatchDescribeModelPackage": batch_describe_model_package,
 }

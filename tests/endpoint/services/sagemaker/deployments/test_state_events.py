@@ -13,6 +13,7 @@ from torpor_account.aws.in_process import client
 from torpor_account.aws.service import Service
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.event_bus import BusEvent, EventBus, NotPut
+from torpor_account.event_queue import EventQueue
 from torpor_account.moto.longtail import LongTail
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.core.rollouts.rollout import FleetSizes, RolloutPhase
@@ -29,7 +30,8 @@ class EventsToAQueue:
     def __init__(self, plane: InMemoryControlPlane) -> None:
         self.plane = plane
         self.tail = LongTail(ACCOUNT)
-        self.events = EndpointStateEvents(EventBus(self.tail.answer, lambda: self.tail.asked("events")), plane)
+        self.due = EventQueue(EventBus(self.tail.answer, lambda: self.tail.asked("events")))
+        self.events = EndpointStateEvents(self.due, plane)
         plane.told = self.events.changed
         self.bus, self.sqs = (
             client(Service(name, None, {}, account=ACCOUNT, otherwise=self.tail.answer)) for name in ("events", "sqs")
@@ -42,7 +44,7 @@ class EventsToAQueue:
         self.bus.put_targets(Rule="changes", Targets=[{"Id": "1", "Arn": target}])
 
     def heard(self) -> list[dict[str, Any]]:
-        asyncio.run(self.events.put_due())
+        asyncio.run(self.due.put_due())
         found = []
         while messages := self.sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages"):
             found += [json.loads(message["Body"]) for message in messages]
@@ -141,10 +143,11 @@ def test_nothing_is_made_while_nobody_has_called_the_bus(control_plane: InMemory
     async def unexpected(service: str, operation: str, request: AwsRequest) -> Response:
         raise AssertionError
 
-    events = EndpointStateEvents(EventBus(unexpected, lambda: False), control_plane)
+    queue = EventQueue(EventBus(unexpected, lambda: False))
+    events = EndpointStateEvents(queue, control_plane)
     control_plane.told = events.changed
     control_plane.create()
-    asyncio.run(events.put_due())
+    asyncio.run(queue.put_due())
 
 
 def test_an_event_that_is_refused_is_told() -> None:
