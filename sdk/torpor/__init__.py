@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_result import SimulationResult
     from torpor.simulator.simulation_run import simulate
+    from torpor.simulator.tuning.tune_result import TuneResult
+    from torpor.simulator.tuning.tune_space import TuneSpace
+    from torpor.simulator.tuning.tuned_variant import tune
     from torpor.workloads import BadTrace
 
     __version__: str
@@ -75,6 +78,8 @@ __all__ = [
     "ShadowVariant",
     "SimulationResult",
     "TorporError",
+    "TuneResult",
+    "TuneSpace",
     "__version__",
     "bundle",
     "client",
@@ -84,6 +89,7 @@ __all__ = [
     "plan",
     "simulate",
     "simulate_components",
+    "tune",
 ]
 
 _SIMULATOR_EXTRA = "simulator"
@@ -115,6 +121,9 @@ _HOMES = {
     "PlanSpace": "torpor.simulator.planning.plan_space",
     "SimulationResult": "torpor.simulator.simulation_result",
     "PlanResult": "torpor.simulator.planning.plan_result",
+    "tune": "torpor.simulator.tuning.tuned_variant",
+    "TuneSpace": "torpor.simulator.tuning.tune_space",
+    "TuneResult": "torpor.simulator.tuning.tune_result",
     "BadScenario": "torpor.simulator.scenario",
     "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",

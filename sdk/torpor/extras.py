@@ -22,6 +22,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
         "onnxruntime",
     ),
     "simulator": ("numpy",),
+    "tune": ("optuna", "numpy"),
     "parquet": ("pyarrow",),
     "pandas": ("pandas",),
     "plots": ("matplotlib", "numpy"),

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "studies.replay:replay",
     "simulate": "studies.simulate:simulate",
     "plan": "studies.plan:plan",
+    "tune": "tuning.tune:tune",
     "confirm": "studies.confirm:confirm",
     "profile": "studies.profile_group:profile",
     "conformance": "conformance:conformance",

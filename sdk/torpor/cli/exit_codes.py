@@ -22,14 +22,14 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.DONE: "The command did what it says.",
     ExitCode.FAILED: "It did not, and one line on standard error says why: an unknown endpoint or model, a file that"
     " cannot be read, a call that the endpoint or the model answered with an error, a rollout that was rolled back,"
-    " a plan whose verdict is reversed live.",
+    " a plan whose verdict is reversed live, a tuning of which no choice met the SLO live.",
     ExitCode.USAGE: "The command line is wrong: an unknown command or option, a missing argument, a value that is not"
     " allowed. Nothing was done.",
     ExitCode.UNREACHABLE: "No endpoint of Torpor answers at the URL, or a router does, which answers"
     " `torpor invoke` alone.",
-    ExitCode.NO_PLAN: "`torpor plan` ran to its end, and nothing that it may choose from meets the SLO.",
-    ExitCode.TOO_BUSY: "`torpor confirm` sent the requests, and the machine was too busy to say whether the plan"
-    " holds.",
+    ExitCode.NO_PLAN: "`torpor plan` or `torpor tune` ran to its end, and nothing that it tried meets the SLO.",
+    ExitCode.TOO_BUSY: "`torpor confirm` or `torpor tune --confirm` sent the requests, and the machine was too busy to"
+    " say whether the forecast holds.",
     ExitCode.INTERRUPTED: "Ctrl-C ended it. `torpor replay` shows what was answered until then. `torpor top` and"
     " `torpor up` end with 0.",
 }

@@ -5,7 +5,7 @@ from typing import Any
 from torpor.simulator.fitting import Fitted, Memory
 from torpor.simulator.scenario import ENVIRONMENT, MIB, Scenario
 from torpor.simulator.serverless_terms import CONCURRENCY_MOST, SIZES_MIB
-from torpor_container.settings import BY_FIELD
+from torpor_container.settings import BY_VARIABLE
 from torpor_endpoint.core.ledger_records import SERVERLESS
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.resource_records import Serverless
@@ -31,7 +31,7 @@ def as_it_ran(found: Fitted) -> Scenario:
 def set_up(around: Scenario, setup: VariantSetup) -> Scenario:
     """The scenario with the setup of a variant."""
     settings = {
-        name: BY_FIELD[name].read(setup.settings[variable])
+        name: BY_VARIABLE[variable].read(setup.settings[variable])
         for name, variable in ENVIRONMENT.items()
         if setup.settings.get(variable)
     }

@@ -54,9 +54,10 @@ IMPLIED = (
 )
 """Pairs of fields: a change of the first clears the second, unless that is given too."""
 
-ENVIRONMENT = {field: BY_FIELD[field].variable for field in FORECAST_SETTINGS}
-"""The fields that SageMaker has no setting for, and the variable that sets each of them: it has the field's name and
-default."""
+THREADS = {"vcpu": "threads"}
+"""The setting whose field has another name here: a scenario's processors are those of its type."""
+ENVIRONMENT = {THREADS.get(field, field): BY_FIELD[field].variable for field in FORECAST_SETTINGS}
+"""The fields that SageMaker has no setting for, and the variable that sets each of them."""
 MEMORY = "TORPOR_MEMORY_MIB"
 """The variable that sets `memory_mib`."""
 

@@ -44,6 +44,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "simulate": (("nowhere.csv",), ExitCode.FAILED),
     "confirm": (("nowhere.json", "--models", "a", "--body", "b"), ExitCode.FAILED),
     "profile": (("digits", "--data", "nowhere.csv", *NOWHERE), ExitCode.FAILED),
+    "tune": (("nowhere.csv", "--slo-ms", "9"), ExitCode.FAILED),
     "plan": (("nowhere.csv", "--slo-ms", "9"), ExitCode.FAILED),
 }
 """A fault of each command, and how it ends."""

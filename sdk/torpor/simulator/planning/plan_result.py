@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
-from math import ceil, sqrt
+from math import sqrt
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from torpor.simulator.costs.savings import with_savings
 from torpor.simulator.costs.single_models import WAKE_S, Apart
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.engine.latency_histogram import Latencies
-from torpor.simulator.planning.plan_space import EXACT, Goal
+from torpor.simulator.planning.plan_space import Goal
 from torpor.simulator.planning.priced_options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.search import PlanCandidate
 from torpor.simulator.planning.seed_spread import SeedSpread, spreads_of
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 P99 = 0.99
 """The quantile of a plan's plot."""
-BEYOND_MIN = 10
-"""The least number of requests beyond a quantile that make it known: with fewer, a single request changes the
-answer."""
 NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint"
 
 NOT_SERVERLESS_ON_AWS = "AWS rejects ServerlessConfig for a multi-model endpoint: this is for a Torpor endpoint"
@@ -103,7 +100,7 @@ class PlanResult:
     @property
     def enough(self) -> int:
         """The number of requests that make the goal's quantile known."""
-        return ceil(BEYOND_MIN / (1 - self.goal.quantile) - EXACT)
+        return self.goal.enough
 
     @property
     def conclusive(self) -> bool:
@@ -187,14 +184,9 @@ class PlanResult:
         """The plan, or another scenario, as the members of CreateEndpointConfig. Raises LookupError if there is no
         plan."""
         scenario = scenario or self._planned
-        variant = scenario.variant()
-        members: dict[str, Any] = {"EndpointConfigName": "planned", "ProductionVariants": [variant]}
-        if scenario.asynchronous:
-            members["AsyncInferenceConfig"] = {
-                "OutputConfig": {"S3OutputPath": "s3://BUCKET/PREFIX"},
-                "ClientConfig": {"MaxConcurrentInvocationsPerInstance": scenario.concurrency},
-            }
+        members = config_members("planned", scenario)
         if self.shadow is not None:
+            variant = scenario.variant()
             shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
             members["ProductionVariants"] = [variant | {"InitialVariantWeight": self.shadow.production_weight}]
             members["ShadowProductionVariants"] = [shadow | {"InitialVariantWeight": self.shadow.weight}]
@@ -214,19 +206,8 @@ class PlanResult:
         """The plan, or another scenario, as a call of boto3's `create_endpoint_config`. Raises LookupError if there is
         no plan."""
         scenario = scenario or self._planned
-        members = self.members(scenario)
-        sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
-        lines = [
-            *([f"# {NOT_ON_AWS}"] if sleeps else []),
-            *([f"# {NOT_SERVERLESS_ON_AWS}"] if scenario.serverless is not None else []),
-            *([f"# {NOT_ASYNC_ON_AWS}"] if scenario.asynchronous else []),
-            'boto3.client("sagemaker").create_endpoint_config(',
-            *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),
-            ")",
-            *_container_notes(_with_models(scenario), scenario),
-            *([] if self.shadow is None else _container_notes("the shadow model's container", self.shadow.scenario)),
-        ]
-        return "\n".join(lines)
+        shadow = None if self.shadow is None else self.shadow.scenario
+        return config_call(self.members(scenario), scenario, shadow)
 
     def plot(self) -> "Figure":
         """Dollars a month against p99, of all options that were simulated to their end. Raises MissingExtra."""
@@ -257,6 +238,34 @@ class PlanResult:
         )
 
 
+def config_members(name: str, scenario: Scenario) -> dict[str, Any]:
+    """The members of CreateEndpointConfig that deploy the scenario."""
+    members: dict[str, Any] = {"EndpointConfigName": name, "ProductionVariants": [scenario.variant()]}
+    if scenario.asynchronous:
+        members["AsyncInferenceConfig"] = {
+            "OutputConfig": {"S3OutputPath": "s3://BUCKET/PREFIX"},
+            "ClientConfig": {"MaxConcurrentInvocationsPerInstance": scenario.concurrency},
+        }
+    return members
+
+
+def config_call(members: Mapping[str, Any], scenario: Scenario, shadow: Scenario | None = None) -> str:
+    """Members as a call of boto3's `create_endpoint_config`, with the Environment that belongs to them."""
+    sleeps = scenario.instances_min == 0 or (shadow is not None and shadow.instances_min == 0)
+    lines = [
+        *([f"# {NOT_ON_AWS}"] if sleeps else []),
+        *([f"# {NOT_SERVERLESS_ON_AWS}"] if scenario.serverless is not None else []),
+        *([f"# {NOT_ASYNC_ON_AWS}"] if scenario.asynchronous else []),
+        'boto3.client("sagemaker").create_endpoint_config(',
+        *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),
+        ")",
+        *_container_notes(_with_models(scenario), scenario),
+        *([] if shadow is None else _container_notes("the shadow model's container", shadow)),
+    ]
+    return "\n".join(lines)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
 def _with_models(scenario: Scenario) -> str:
     """The container with the models, in words."""
     found = next((one.name for one in scenario.containers if one.models), None)

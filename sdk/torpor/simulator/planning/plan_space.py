@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, floor
+from math import ceil, exp, floor
 from typing import Protocol
 
 from torpor.simulator.costs.ways_to_serve import CostTerms
@@ -21,6 +21,9 @@ KEEP_ALIVES = ("fixed", "histogram")
 """The keep-alives that are tried: a fixed time, or one that learns when requests come, and wakes before them."""
 SEARCHED = ("LRU", "SIEVE", "LFUDA", "GDSF")
 """The eviction policies that are tried: each is the best one on some traffic."""
+BEYOND_MIN = 10
+"""The least number of requests beyond a quantile that make it known: with fewer, a single request changes the
+answer."""
 EXACT = 1e-6
 """The tolerance for binary fractions: 10 % of 10 requests are 1, and not a little less."""
 
@@ -73,6 +76,11 @@ class Goal:
     def late_max(self, requests: int) -> int:
         """How many of this number of requests may be late."""
         return floor((1 - self.quantile) * requests + EXACT)
+
+    @property
+    def enough(self) -> int:
+        """The number of requests that make the quantile known."""
+        return ceil(BEYOND_MIN / (1 - self.quantile) - EXACT)
 
     def __str__(self) -> str:
         return f"{self.quantile * 100:.6g} % of the requests within {self.slo_s * 1000:,.6g} ms"

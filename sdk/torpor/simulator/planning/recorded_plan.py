@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from torpor.errors import TorporError
 from torpor.simulator.planning.plan_result import PlanResult
 from torpor.simulator.planning.plan_space import Goal
+from torpor.simulator.planning.search import PlanCandidate
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, TraceSource, load
 from torpor.workloads import First
@@ -16,7 +17,23 @@ from torpor.workloads.profile import ContainerProfile
 from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.resource_records import Serverless
 
-ACCEPTED = "it is what `torpor plan TRACE --slo-ms … --json` prints, or what --out writes"
+ACCEPTED = "it is what `torpor plan TRACE --slo-ms … --json` or `torpor tune` prints, or what --out writes"
+
+
+class Planned(Protocol):
+    """The result of a search for the cheapest scenario that meets a goal."""
+
+    @property
+    def goal(self) -> Goal: ...
+
+    @property
+    def inputs(self) -> SimulationInputs: ...
+
+    @property
+    def best(self) -> PlanCandidate | None: ...
+
+    @property
+    def requests(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +47,7 @@ class RecordedPlan:
     played: int = 0  # the requests of the trace that were simulated, from its beginning
 
     @classmethod
-    def of(cls, found: PlanResult) -> "RecordedPlan":
+    def of(cls, found: Planned) -> "RecordedPlan":
         scenario = None if found.best is None else written(found.best.scenario)
         return cls(found.goal.slo_s, found.goal.quantile, found.inputs.source, scenario, found.requests)
 

@@ -46,6 +46,7 @@ class PlanCandidate:
     results: Sequence[SimulationResult] = ()  # one a seed, the search's own first; none if not simulated to its end
     peak_late: int | None = None  # late requests in a long trace's busiest stretch; None if that was not simulated
     simulated: bool = True  # False if no policy could have met the goal
+    late_so_far: float | None = None  # of one that was stopped early: the share of late requests until then
 
     @property
     def meets(self) -> bool:
@@ -100,8 +101,8 @@ class Search:
         were evicted, or on other instances. One of them may have fewer late requests."""
         if best.result is None or best.scenario.scaled is not None or not self.goal.late(best.result):
             return []
-        usd = self._usd_always(best.scenario)
-        alike = [one for one in self.space.always_on(self.prices) if abs(self._usd_always(one) - usd) < CENT]
+        usd = self.usd_always(best.scenario)
+        alike = [one for one in self.space.always_on(self.prices) if abs(self.usd_always(one) - usd) < CENT]
         return [tried for one in alike for tried in self._with_each_policy(one, best) if tried.meets]
 
     def _with_each_policy(self, scenario: Scenario, best: PlanCandidate) -> Iterator[PlanCandidate]:
@@ -186,20 +187,22 @@ class Search:
         """The always-on scenario that meets the goal, and dearer ones with no more instances."""
         served = always.scenario
         yield served
-        usd = self._usd_always(served)
+        usd = self.usd_always(served)
         for one in self.space.always_on(self.prices):
             same = (one.instance_type, one.instances) == (served.instance_type, served.instances)
-            if not same and usd <= self._usd_always(one) <= DEARER_MAX * usd and one.instances <= served.instances:
+            if not same and usd <= self.usd_always(one) <= DEARER_MAX * usd and one.instances <= served.instances:
                 yield one.altered(policy=self.space.policies[0])
 
     def _try(self, scenario: Scenario) -> PlanCandidate:
-        self.says(scenario.name)
-        candidate = self._simulated(scenario)
+        candidate = self.judged(scenario)
         self.tried.append(candidate)
         return candidate
 
-    def _simulated(self, scenario: Scenario) -> PlanCandidate:
-        if why_not := self._why_impossible(scenario):
+    def judged(self, scenario: Scenario) -> PlanCandidate:
+        """The scenario as a candidate: simulated to its end, stopped early, or not simulated where it is known to be of
+        no use."""
+        self.says(scenario.name)
+        if why_not := self.why_impossible(scenario):
             return PlanCandidate(scenario, why_not, simulated=False)
         peak_late = None
         if self.peak is not None:
@@ -207,13 +210,16 @@ class Search:
                 return PlanCandidate(scenario, why_not)
             late = self._late_count(self.peak.late_max, scenario, self.peak.since_s)
             if self._run(self.peak.inputs, scenario, late) is None:
-                return PlanCandidate(scenario, f"over {self.peak.late_max:,} requests of the busiest stretch are late")
+                why_not = f"over {self.peak.late_max:,} requests of the busiest stretch are late"
+                return PlanCandidate(scenario, why_not, late_so_far=late.share)
             peak_late = late.late
             self.says(f"{scenario.name}, all of the trace")
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
-        result = self._run(self.inputs, scenario, self._late_count(late_max, scenario))
+        late = self._late_count(late_max, scenario)
+        result = self._run(self.inputs, scenario, late)
         if result is None:
-            return PlanCandidate(scenario, f"over {late_max:,} requests are late; it was stopped early", (), peak_late)
+            why_not = f"over {late_max:,} requests are late; it was stopped early"
+            return PlanCandidate(scenario, why_not, (), peak_late, late_so_far=late.share)
         return PlanCandidate(scenario, _why_not([result], self.goal), [result], peak_late)
 
     def _late_count(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> LateCount:
@@ -226,7 +232,7 @@ class Search:
         except Hopeless:
             return None
 
-    def _why_impossible(self, scenario: Scenario) -> str:
+    def why_impossible(self, scenario: Scenario) -> str:
         """Why the scenario cannot meet the goal, as far as that is known without a simulation."""
         room_bytes = scenario.models_bytes
         if too_large := self._why_too_large(room_bytes):
@@ -241,10 +247,9 @@ class Search:
 
     def _why_no_saving(self, scenario: Scenario) -> str:
         """Why a scenario that sleeps or scales cannot save enough to be worth a simulation."""
-        awake = self._awake_min(scenario)
-        if scenario.instances_min == 0 and awake > 1 - SAVES_MIN:
+        if scenario.instances_min == 0 and self._awake_min(scenario) > 1 - SAVES_MIN:
             return "its requests keep it awake"  # a scaled one without sleep is tried too
-        usd = self._usd_always(scenario.altered(instances=1)) * awake
+        usd = self.usd_least(scenario)
         found = min((self._usd(one) for one in self.tried if one.meets), default=inf)
         if scenario.scaled is None or usd <= (1 - SAVES_MIN) * found:
             return ""
@@ -272,7 +277,16 @@ class Search:
             return ""
         return f"{self.bounds.largest} needs {needed_bytes:,} bytes of memory, and an instance has {room_bytes:,}"
 
-    def _usd_always(self, scenario: Scenario) -> float:
+    def usd_least(self, scenario: Scenario) -> float:
+        """The least that a month of the scenario's instances can cost, known without a simulation; 0 if it is
+        serverless, which pays for its requests."""
+        if scenario.serverless is not None:
+            return 0.0
+        if scenario.scaled is None:
+            return self.usd_always(scenario)
+        return self.usd_always(scenario.altered(instances=1)) * self._awake_min(scenario)
+
+    def usd_always(self, scenario: Scenario) -> float:
         """The price of a month, always on."""
         return (usd_of_hour(scenario.instance_type, self.prices) or inf) * scenario.instances * MONTH_H
 

@@ -111,9 +111,14 @@ def lasts_s(text: str | None) -> float | None:
     return None if text is None else _span_s("--lasts", text)
 
 
-def within_s(text: str) -> float:
-    """The longest time of a confirmation, in seconds. Raises UsageRefused."""
-    return _span_s("--within", text)
+def within_s(text: str, option: str = "--within") -> float:
+    """The longest time of a confirmation or a search, in seconds. Raises UsageRefused."""
+    return _span_s(option, text)
+
+
+def spans_s(option: str, text: str) -> Sequence[float]:
+    """Times in seconds, of a list with commas. Raises UsageRefused."""
+    return [_span_s(option, part) for part in several(option, text)]
 
 
 def keep_alives_s(text: str) -> Sequence[float]:

@@ -3,27 +3,31 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torpor.cli.json_records import (
+from torpor.cli.json_records import OutcomeEntry, ReplayOutput
+from torpor.cli.planning_records import (
     ConfirmedEntry,
     ConfirmOutput,
     OptionEntry,
-    OutcomeEntry,
     PlanOutput,
     PlanSource,
     PolicyFigures,
-    ReplayOutput,
+    SettingEntry,
     SpreadEntry,
+    TuneOutput,
 )
 from torpor.cli.simulation_records import ComponentFigures, ScenarioFigures, SimulatedScenario, SimulateOutput
 from torpor.time_units import HOUR_S
 
 if TYPE_CHECKING:
     from torpor.confirming.plan_confirmation import Confirmation
+    from torpor.confirming.tuned_confirmation import TunedConfirmation
     from torpor.replay.replay_result import Replayed
     from torpor.simulator.components.components_result import ComponentsResult
     from torpor.simulator.planning.plan_result import PlanResult
     from torpor.simulator.planning.priced_options import Priced
     from torpor.simulator.simulation_result import SimulationResult
+    from torpor.simulator.tuning.tune_result import TuneResult
+    from torpor.simulator.tuning.tuned_effects import SettingEffect
     from torpor_endpoint.core.pricing.prices import Prices
 
 
@@ -92,7 +96,47 @@ def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
     )
 
 
-def _recorded(found: "PlanResult") -> dict[str, Any]:
+def tune_output(
+    found: "TuneResult", answer: str, doubts: Sequence[str], confirmed: "Sequence[TunedConfirmation]"
+) -> TuneOutput:
+    from torpor.simulator.planning.priced_options import of_candidate
+
+    best = found.best
+    priced = [of_candidate(one.candidate, found.goal, found.prices) for one in found.tried if one.candidate is not None]
+    return TuneOutput(
+        found.goal.slo_s,
+        found.goal.quantile,
+        found.requests,
+        found.of,
+        None if best is None else best.scenario.name,
+        answer,
+        found.choices,
+        found.evaluations,
+        found.ended,
+        None if best is None else found.members(),
+        None if best is None else dict(best.scenario.environment()),
+        tuple(_setting(one) for one in found.effects),
+        tuple(_option(one) for one in priced if one is not None),
+        tuple(doubts),
+        tuple(found.inputs.notes),
+        tuple(found.left_out),
+        found.bill.lines,
+        **_recorded(found),
+        confirmed=tuple(confirm_output(one.confirmation) for one in confirmed),
+    )
+
+
+def _setting(one: "SettingEffect") -> SettingEntry:
+    shown = (tuple(map(value_text, values)) for values in (one.without_effect, one.worse, one.untried))
+    return SettingEntry(one.name, value_text(one.best), *shown)
+
+
+def value_text(value: object) -> str:
+    """A setting's value in a table: `-` where the setting is left empty."""
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _recorded(found: "PlanResult | TuneResult") -> dict[str, Any]:
     """What `torpor confirm` reads from a plan."""
     from torpor.simulator.planning.recorded_plan import RecordedPlan
     from torpor_container.typed_json import written

@@ -131,16 +131,16 @@ def searched(
         )
 
 
-def deployable(policy: str) -> list[str]:
-    """The policies of `--policy`. Raises UsageRefused for one that is unknown, or knows the trace in advance."""
+def deployable(policy: str, option: str = "--policy") -> list[str]:
+    """The policies of this option. Raises UsageRefused for one that is unknown, or knows the trace in advance."""
     from torpor_container.core.eviction import OFFLINE, POLICIES
 
-    for one in choices.several("--policy", policy):
+    for one in choices.several(option, policy):
         if one.upper() in OFFLINE:
             raise UsageRefused(
-                f"--policy {one} knows the trace in advance, and cannot be deployed: choose from {', '.join(POLICIES)}"
+                f"{option} {one} knows the trace in advance, and cannot be deployed: choose from {', '.join(POLICIES)}"
             )
-    return choices.known_names("--policy", policy, POLICIES)
+    return choices.known_names(option, policy, POLICIES)
 
 
 def show(found: "PlanResult") -> None:

@@ -1,0 +1,1 @@
+"""`torpor tune`: what it may choose from, its search, its live runs, and what it prints and writes."""

@@ -1,0 +1,143 @@
+"""`torpor.tune`: beside brute force, the same by seed, nothing that makes no difference, honest where it ends."""
+
+from functools import cache
+from itertools import count
+from random import Random
+
+import pytest
+
+from torpor.simulator.planning.plan_space import Goal
+from torpor.simulator.planning.recorded_plan import RecordedPlan
+from torpor.simulator.planning.search import Search
+from torpor.simulator.scenario import BadScenario
+from torpor.simulator.simulation_inputs import SimulationInputs, load
+from torpor.simulator.tuning.tune_result import INTERRUPTED, NO_BATCHES, OUT_OF_TIME, TuneResult
+from torpor.simulator.tuning.tune_space import TuneSpace, every_choice
+from torpor.simulator.tuning.tuned_variant import tune
+from torpor.workloads import recorded
+from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.pricing.prices import PRICES
+
+GIB = 1024**3
+BURSTS, CALLS, MODELS = 3, 14, 6
+SLO_S, QUANTILE = 1.2, 0.6
+GRID = TuneSpace(
+    ("ml.t2.medium", "ml.m5.large", "ml.c5.xlarge"), instances=(1, 2), policies=("LRU", "GDSF"), idle_s=(60.0, 300.0),
+    keep_alives=("fixed",), concurrency=(2, 8), threads=(None, 1), loads_max=(1, 4), serverless_mib=(3072, 6144),
+)  # fmt: skip
+
+
+def bursts() -> SimulationInputs:
+    """Calls of six models of 1.1 GiB, in bursts every quarter of an hour: naps pay, and a small memory evicts."""
+    dice = Random(3)
+    calls = [
+        (900.0 * burst + 4 * dice.random(), f"m{dice.randrange(MODELS)}")
+        for burst in range(BURSTS)
+        for _ in range(CALLS)
+    ]
+    names = [f"m{number}" for number in range(MODELS)]
+    return load(
+        recorded(sorted(calls)), {name: ModelProfile(name, int(1.1 * GIB), GIB, 0, 0, 1.0, 0.0, 0.02) for name in names}
+    )
+
+
+@cache
+def tuned(seed: int = 0, evaluations: int = 32, space: TuneSpace = GRID, slo_s: float = SLO_S) -> TuneResult:
+    return tune(bursts(), slo_s=slo_s, quantile=QUANTILE, space=space, evaluations=evaluations, seeds=1, seed=seed)
+
+
+def test_a_tenth_of_brute_force_comes_within_3_percent_of_its_price() -> None:
+    inputs = bursts()
+    knobs = GRID.knobs(PRICES, batches=False)
+    scenarios = {GRID.scenario(one) for one in every_choice(knobs)}
+    search = Search(inputs, Goal(SLO_S, QUANTILE), GRID.planned(), PRICES, lambda line: None)
+    judged = [search.judged(one) for one in scenarios]
+    cheapest = min(one.result.usd_per_month() or 0.0 for one in judged if one.meets and one.result is not None)
+    allowed = sum(one.simulated for one in judged) // 10
+    found = tuned(evaluations=allowed)
+    assert found.evaluations <= allowed
+    assert found.bill.usd is not None
+    assert found.bill.usd <= 1.03 * cheapest
+
+
+def test_the_same_seed_tries_the_same_choices() -> None:
+    first, again, other = tuned(1, 16), tuned.__wrapped__(1, 16), tuned(2, 16)
+    assert [one.scenario for one in first.tried] == [one.scenario for one in again.tried]
+    assert [one.scenario for one in first.tried] != [one.scenario for one in other.tried]
+
+
+def test_what_makes_no_difference_keeps_its_usual_value_and_is_told() -> None:
+    found = tuned()
+    assert found.best is not None
+    effects = {one.name: one for one in found.effects}
+    assert effects["concurrency"].without_effect
+    for effect in effects.values():
+        usual = getattr(GRID.like, effect.name, effect.best)
+        if usual in effect.without_effect:
+            assert effect.name in ("instances", "instance_type"), effect
+    told = {value for one in found.effects for value in (*one.without_effect, *one.worse, *one.untried)}
+    assert told
+    assert NO_BATCHES in found.left_out
+    assert any("TORPOR_TREES" in one for one in found.left_out)
+
+
+def test_an_effect_is_that_of_the_choice_that_is_proposed() -> None:
+    found = tuned()
+    assert found.best is not None
+    made = {one.name: one.best for one in found.effects}
+    assert (
+        GRID.scenario({**{knob.name: knob.values[0] for knob in GRID.knobs(PRICES, False)}, **made})
+        == found.best.scenario
+    )
+
+
+def test_a_goal_that_nothing_meets_has_no_best_and_says_what_came_near() -> None:
+    found = tuned(slo_s=0.001)
+    assert found.best is None
+    assert found.effects == ()
+    assert found.bill.lines == ()
+    with pytest.raises(LookupError, match="nothing that was tried meets"):
+        found.members()
+
+
+def test_the_time_and_an_interrupt_end_a_search_with_the_best_so_far() -> None:
+    seconds = count()
+    late = tune(bursts(), slo_s=SLO_S, quantile=QUANTILE, space=GRID, within_s=90.0, clock=lambda: 10.0 * next(seconds))
+    assert late.ended == OUT_OF_TIME
+
+    simulated = count()
+
+    def says(what: str) -> None:
+        if next(simulated) == 12:
+            raise KeyboardInterrupt
+
+    stopped = tune(bursts(), slo_s=SLO_S, quantile=QUANTILE, space=GRID, says=says)
+    assert stopped.ended == INTERRUPTED
+    assert stopped.best is not None
+
+
+def test_the_configuration_deploys_the_best_and_the_plan_is_read_again() -> None:
+    found = tuned()
+    assert found.best is not None
+    written = found.configuration()
+    [variant] = written.create_endpoint_config["ProductionVariants"]
+    assert variant == found.best.scenario.variant()
+    assert written.environment == found.best.scenario.environment()
+    assert "create_endpoint_config(" in found.call()
+    assert RecordedPlan.of(found).played == BURSTS * CALLS
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"threads": ()}, "threads: there is none to try"),
+        ({"threads": (0,)}, "threads is 1 or more, not 0"),
+        ({"ways": ("asleep",)}, "ways is one of always on, scaled, sleeps, serverless"),
+        ({"serverless_mib": (1000,)}, "serverless inference has 1024, 2048"),
+        ({"idle_s": ()}, "idle_s: there is none to try; leave 'sleeps' out of ways"),
+        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace in advance"),
+    ],
+)
+def test_values_that_cannot_be_deployed_are_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(BadScenario, match=said):
+        TuneSpace(**fields)  # type: ignore[arg-type]  # wrong on purpose
