@@ -1,5 +1,5 @@
 """Hypothesis sets no deadline, since other programs share the machine, and tries fewer examples than it does otherwise;
-`make test-thorough` tries ten times as many.
+`make test-thorough` tries fifteen times as many.
 
 Processes that share the tests (`-n 4`) take a file at a time, slow ones first, and import it then: what a file has in
 common is made once, and no test meets what an earlier turn of its own file left in a server that all share.
@@ -24,13 +24,14 @@ from hypothesis import settings
 
 from tests.account.helpers.database_fixtures import database_url, opened, postgresql
 from tests.helpers import files_in_turn, zygotes
+from tests.helpers.example_counts import THOROUGH, USUAL
 from torpor_container.processes.zygote import ONE_THREAD
 from torpor_container.processes.zygote_client import ZygoteClient
 
 __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
 
-settings.register_profile("shared", deadline=None, max_examples=20)
-settings.register_profile("thorough", deadline=None, max_examples=300)
+settings.register_profile("shared", deadline=None, max_examples=USUAL)
+settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
 settings.load_profile("shared")
 os.environ.update(ONE_THREAD)
 gc.disable()

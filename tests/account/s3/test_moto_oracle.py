@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from tests.account.helpers.s3_server import Server, client
+from tests.helpers.example_counts import tries
 
 Call = tuple[str, dict[str, Any]]
 
@@ -205,7 +206,7 @@ LISTS = st.fixed_dictionaries(
 
 
 @given(calls=st.lists(WRITES | READS | DELETES | LISTS, min_size=4, max_size=14))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_sequence_of_calls_has_the_same_outcomes_as_on_moto(
     s3: Any, moto: Any, server: Server, calls: list[Call]
 ) -> None:

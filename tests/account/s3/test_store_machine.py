@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.helpers.example_counts import tries
 from torpor_account.s3.errors import S3Error
 from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName, ObjectTraits
@@ -110,4 +111,4 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestStoreMachine.settings = settings(max_examples=tries(12), stateful_step_count=25, deadline=None)

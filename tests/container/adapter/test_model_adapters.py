@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_container.adapter.model_adapters import NAME, URL, ModelAdapters
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.invocation import Invocation
@@ -82,7 +83,7 @@ def naming(name: str, url: str) -> Invocation:
     return cast(Invocation, Named())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from((0.0, 0.2)))
 def test_every_request_finds_its_adapter_as_long_as_it_lasts_and_nothing_is_left(
     seed: int, room: int, refusals: float

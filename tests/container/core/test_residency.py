@@ -5,6 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
+from tests.helpers.example_counts import tries
 from torpor_container.core import residency
 from torpor_container.core.eviction import LRU, POLICIES, Nobody, policy
 from torpor_container.core.residency import WAIT, Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
@@ -198,7 +199,7 @@ class Books(RuleBasedStateMachine):
             assert self.residency.idle_bytes == sum(model.size_bytes for _, model in self.residency if not model.pins)
 
 
-Books.TestCase.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+Books.TestCase.settings = settings(max_examples=tries(35), stateful_step_count=60, deadline=None)
 TestBooks = Books.TestCase
 
 

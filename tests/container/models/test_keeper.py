@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
+from tests.helpers.example_counts import tries
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, MachineFault, ModelDied, NoRoom, NotReady
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import WaitLimits
@@ -307,7 +308,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(STEPS, st.integers(1, 3))
 def test_answers_and_counts_are_right_in_any_interleaving(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.lightgbm_models import QUIET, trained
+from tests.helpers.example_counts import tries
 from torpor_container.trees import lightgbm_text, lightgbm_trees
 from torpor_container.trees.flat_trees import UnsoundTrees
 from torpor_container.trees.lightgbm_text import UnreadableText
@@ -110,7 +111,7 @@ def test_trees_with_a_circle_are_refused() -> None:
         lightgbm_trees.flat(lightgbm_text.TextModel(6, (), (), 1, "", {}, False, (looped,)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.binary(min_size=1, max_size=4)), max_size=4),
 )
@@ -131,7 +132,7 @@ def test_a_changed_text_is_refused_or_walks_soundly(changes: list[tuple[float, i
 NUMBER = re.compile(rb"(?<=[= ])-?[0-9][0-9.e+-]*")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(
     places=st.lists(st.floats(0, 1), min_size=1, max_size=3),
     number=st.sampled_from([b"0", b"-1", b"1", b"2", b"5", b"31", b"4294967296", b"-0.5", b"1e999", b"inf", b"nan"]),

@@ -26,7 +26,7 @@ HOUR_S = 3600.0
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
-    with LiveEndpoint(tmp_path_factory.mktemp("travel"), "--travelling-clock") as started:
+    with LiveEndpoint(tmp_path_factory.mktemp("travel"), "--travelling-clock", frameworks=True) as started:
         models = {"a.tar": constant(1.0), "b.tar": constant(2.0), "sleeper.tar.gz": sleeper()}
         put(started.folder("models"), {**models, "speaking.tar.gz": script(SPEAKING)})
         yield started

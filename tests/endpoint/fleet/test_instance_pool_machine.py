@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.example_counts import tries
 
 Happening = Callable[[PoolOnFakeHost, int], Coroutine[Any, Any, None]]
 
@@ -35,7 +36,7 @@ HAPPENINGS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(50), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40), st.sampled_from((1, 1, 3)))
 def test_a_pool_keeps_its_invariants_through_any_events(
     happenings: list[tuple[Happening, int]], containers: int

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import VirtualTime
+from tests.helpers.example_counts import tries
 from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.routing.table_differences import TableVersion
@@ -603,4 +604,4 @@ async def _called(act: Callable[[], object]) -> None:
 
 
 TestControlAndRouters = ControlAndRouters.TestCase
-TestControlAndRouters.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestControlAndRouters.settings = settings(max_examples=tries(10), stateful_step_count=25, deadline=None)

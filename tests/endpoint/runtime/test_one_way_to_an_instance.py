@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.endpoint.helpers.passages import passage
+from tests.helpers.example_counts import tries
 from torpor_container.transport.frames import headers_of
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.stream_client import StreamConnection
@@ -360,7 +361,7 @@ async def job(scene: Scene) -> Books:
 
 
 @given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)))
-@settings(max_examples=300)
+@settings(max_examples=tries(60))
 def test_each_driver_gives_the_same_headers_the_same_retries_and_the_same_books(
     script: list[list[Outcome]], strict: bool, frames: frozenset[int]
 ) -> None:

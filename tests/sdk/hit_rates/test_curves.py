@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.hit_rates.curves import lru_curve, sampled_lru_curve
 from torpor.hit_rates.distances import BLOCK_REQUESTS, Distances
 from torpor.workloads import BadTrace, Recorded, Trace, drawn, recorded, requests, zipf
@@ -37,7 +38,7 @@ def story(models: list[int]) -> Recorded:
 SIZES = st.lists(st.integers(1, 30), min_size=12, max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(models=st.lists(st.integers(0, 11), min_size=1, max_size=200), sizes=SIZES)
 def test_every_capacity_has_the_hits_of_a_replay(models: list[int], sizes: list[int]) -> None:
     trace = story(models)

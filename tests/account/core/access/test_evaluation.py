@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers import policy_oracle
+from tests.helpers.example_counts import tries
 from torpor_account.core.access.conditions import OPERATORS, BadPolicy
 from torpor_account.core.access.evaluation import PolicySource, decide, decide_trust, denial_text
 from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion, denying_all, read_policy
@@ -375,7 +376,7 @@ def documents(principals: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     return st.builds(lambda version, listed: {**version, "Statement": listed}, versions, found)
 
 
-@settings(max_examples=400)
+@settings(max_examples=tries(100))
 @given(
     identity=st.lists(documents(), max_size=2),
     boundary=st.none() | documents(),

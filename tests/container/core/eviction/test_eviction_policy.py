@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from benchmarks.policy_trace import replay, replay_knowing, zipf
+from tests.helpers.example_counts import tries
 from torpor_container.core.eviction import LRU, OFFLINE, POLICIES, S3FIFO, Future, Nobody, Policy, policy
 
 NAMES = "abcdefgh"
@@ -81,7 +82,7 @@ class Story(RuleBasedStateMachine):
         self.resident.remove(name)
 
 
-Story.TestCase.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
+Story.TestCase.settings = settings(max_examples=tries(100), stateful_step_count=50, deadline=None)
 TestStory = Story.TestCase
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.endpoint.core.packing.helpers.packed import SIZE, copies, copy, fleets, instance
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
 from torpor_endpoint.core.packing.copy_placement import place_all
 from torpor_endpoint.core.packing.instance_demand import InstanceBounds, further_instance, instance_demand, next_pool
@@ -13,7 +14,7 @@ from torpor_endpoint.core.packing.packed_instances import PackedCopy, PackedInst
 from torpor_endpoint.core.resource_records import InstanceTypePool
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(60))
 @given(copies(7), fleets(), st.integers(0, 2), st.integers(0, 4))
 def test_the_instances_wanted_hold_what_waits_and_stay_within_their_bounds(
     wanted: list[PackedCopy], instances: list[PackedInstance], least: int, more: int
@@ -77,7 +78,7 @@ def of_pools(draw: st.DrawFn) -> list[PackedInstance]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(100))
 @given(st.integers(1, 70), st.sampled_from((None, *SIZES)), of_pools(), st.integers(0, 5))
 def test_a_further_instance_is_of_the_best_pool_that_helps_and_only_an_empty_one_makes_way(
     memory: int, only: str | None, instances: list[PackedInstance], most: int

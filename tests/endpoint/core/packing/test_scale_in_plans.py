@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.endpoint.core.packing.helpers.packed import copy, fleets, instance
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.lifecycle import IllegalMove
 from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.copy_moves import MOVE_PHASES, OLD_SERVES, MoveEvent, MovePhase, move_phase
@@ -73,7 +74,7 @@ def test_what_is_empty_already_counts_as_given_back() -> None:
     assert len(scale_in(fleet, CONSOLIDATION, 1, 300.0, 0.0).moves) == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(60))
 @given(fleets(5), st.integers(1, 4), st.integers(0, 3))
 def test_consolidation_loses_no_copy_and_fills_no_instance_too_far(
     fleet: list[PackedInstance], step: int, least: int

@@ -19,6 +19,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.endpoint.services.helpers.async_scene import OK, Instances, Scene
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, DISK, STORE, FailingMachine
+from tests.helpers.example_counts import tries
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.metrics import metrics
 from torpor_account.storage.databases.database import OutcomeUnknown
@@ -303,5 +304,5 @@ class AnyOrder(RuleBasedStateMachine):
         assert {one.request.inference_id for one in ends if one.state is not AsyncState.CANCELLED} <= told
 
 
-AnyOrder.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+AnyOrder.TestCase.settings = settings(max_examples=tries(10), stateful_step_count=30, deadline=None)
 TestAnyOrder = AnyOrder.TestCase

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.simulator.engine.consistency import ConsistencyCheck, Inconsistent
 from torpor.simulator.engine.simulated_variant import Machine, Rests, Simulation, VariantPlan, VariantReading
 from torpor.workloads import Synthetic, zipf
@@ -35,7 +36,7 @@ def simulated(
     return check, simulation, readings
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(6), deadline=None)
 @given(
     policy=st.sampled_from(sorted(POLICIES)),
     sizes=st.sampled_from([None, InstanceRange(0, 3, 2), InstanceRange(1, 2, 4)]),

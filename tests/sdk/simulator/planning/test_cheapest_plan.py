@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torpor
+from tests.helpers.example_counts import tries
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
 from torpor.simulator.engine.call_records import SimulatedCall
@@ -61,7 +62,7 @@ def test_a_goal_prints_as_a_sentence() -> None:
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
-@settings(max_examples=40)
+@settings(max_examples=tries(12))
 @given(
     seed=st.integers(0, 10_000),
     models=st.integers(3, 20),
@@ -141,7 +142,7 @@ def test_a_request_near_the_end_of_a_queued_load_meets_the_goal() -> None:
     assert [one.meets for one in looked.found()] == [True]
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20))
 @given(
     seed=st.integers(0, 10_000),
     models=st.integers(2, 40),
