@@ -33,6 +33,7 @@ from benchmarks.sections import (
     pipelines,
     resident,
     rest,
+    scaling,
     shadowing,
     sharing,
     streaming,
@@ -63,6 +64,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "capturing": ("What data capture of every request adds to a warm request", capturing.rows),
     "tracing": ("What telemetry adds to a warm request", tracing.rows),
     "streaming": ("What streamed answers cost", streaming.rows),
+    "scale": ("What the control spends on its routers, by the size of the fleet", scaling.rows),
     "transforming": ("Rows that a transform job scores, beside a bare loop", transforming.rows),
 }
 

@@ -37,6 +37,10 @@ class Sizes:
     large_parts: int = 1_024
     scored: int = 1_000_000
     transforms: tuple[int, ...] = (1, 2)
+    fleets: tuple[int, ...] = (10, 100, 1_000, 5_000)
+    wakes: int = 40
+    called: tuple[int, ...] = (1, 100)
+    routed_a_second: tuple[int, ...] = (1_000, 8_000)
 
 
 SHORT = Sizes(
@@ -68,4 +72,8 @@ SHORT = Sizes(
     large_parts=20,
     scored=2_000,
     transforms=(1,),
+    fleets=(10, 50),
+    wakes=3,
+    called=(2,),
+    routed_a_second=(320,),
 )

@@ -29,6 +29,7 @@ SECTIONS = {
     "capturing",
     "tracing",
     "streaming",
+    "scale",
 }
 
 

@@ -1,0 +1,212 @@
+"""What the control spends on its routers, by the size of the fleet: a wake, and a second of routed requests.
+
+Both sides run in this process, without a network between them: the control's pages for routers are called as its server
+calls them. So the figures lack what the server itself takes for a call of a router, about a tenth of a millisecond.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+from starlette.requests import Request
+
+from benchmarks.live import Serve
+from benchmarks.measure import Figures
+from benchmarks.sizes import Sizes
+from torpor_account.core.access.rates import CallRates
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.core.ledger_records import WarmRequests
+from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.host import Launched, LaunchSpec, Slot
+from torpor_endpoint.ledger.row_collecting import Ledger
+from torpor_endpoint.ledger.tables import LEDGER
+from torpor_endpoint.routing.control.account_taker import AccountTaker
+from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
+from torpor_endpoint.routing.control.publishing import TablePublisher
+from torpor_endpoint.routing.control.router_board import RouterBoard
+from torpor_endpoint.routing.protocol.account_rows import AccountBatch
+from torpor_endpoint.routing.protocol.facts import ControlFacts
+from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
+from torpor_endpoint.routing.protocol.routing_table import RoutingTable
+from torpor_endpoint.routing.router.control_client import ControlClient
+from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.reports.pending_accounts import LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.router.reports.reporting import Reporting
+from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters
+
+NOW_S = 1_700_000_000.0
+SLEEPY = Variant("v", "m", (Container("torpor", "s3://b/p/", multi_model=True),), instances_min=0)
+TOGETHER = 32
+"""So many ended requests are counted together by a busy router."""
+MICROSECONDS, MILLISECONDS = 1e6, 1e3
+
+
+class NoHost:
+    """Starts nothing: an instance that is launched never comes."""
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        return await asyncio.Future[Launched]()
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None: ...
+
+    def list(self) -> tuple[Launched, ...]:
+        return ()
+
+
+class Fleet:
+    """A control with so many endpoints that sleep, with a ledger on the disk, and one router."""
+
+    def __init__(self, ledger: Path, endpoints: int) -> None:
+        self.now_s = 0.0
+        self.tables = TablePublisher(lambda: self.roster, "control")
+        self.roster = FleetRoster(self.tables.changed)
+        self.board = RouterBoard(lambda: self.roster, self.tables, lambda: self.now_s, CallRates({}), expecting=False)
+        host: Any = NoHost()
+        factory = InstanceFactory(
+            host, lambda variant, slot: LaunchSpec(slot), lambda: NOW_S, changed=self.tables.changed, others=self.board
+        )
+        self.pools = [InstancePool(f"endpoint-{at:05}", SLEEPY, factory, SlotNumbers()) for at in range(endpoints)]
+        for pool in self.pools:
+            self.roster.serve(FleetEndpoint(pool.endpoint, f"arn:aws:sagemaker:::{pool.endpoint}", {"v": pool}))
+        self.ledger = Ledger(SqliteFile(ledger, LEDGER), lambda: NOW_S)
+        taker = AccountTaker(self.ledger, Meters(MetricRegistry(lambda: NOW_S)))
+        facts = ControlFacts("r", "1", False, False, "", "", ())
+        parts = self.roster, self.tables, self.board, taker, self.ledger, _no_runtime
+        self.pages = PagesForRouters(facts, asyncio.Event(), *parts, identities=None, role_keys=None)
+        self.pages.ready.set()
+        self.router = RouterHere(self)
+
+    async def close(self) -> None:
+        self.router.follower.close()
+        await asyncio.gather(*(pool.close("the measurement ends") for pool in self.pools))
+        self.ledger.close()
+
+
+class RouterHere(ControlClient):
+    """A router in this process. `control_s` has the processor time of the control's answers."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__("http://nowhere")
+        self.control_s = 0.0
+        self.told_bytes = 0
+        self._pages = fleet.pages
+        self.roster, self.accounts = FollowedRoster(), PendingAccounts()
+        self.follower = TableFollower(self, self.roster)
+        clock: Callable[[], float] = lambda: fleet.now_s  # noqa: E731 - both sides have one
+        self.reporting = Reporting(
+            "r-1", self, self.follower, self.roster, self.accounts, CallRates({}), clock, lambda: None
+        )
+
+    async def follow(self) -> None:
+        version = self.follower.version
+        asked = {"after": None if version is None else list(version), "within_s": 0.0}
+        said = await self._asked(self._pages.table, asked)
+        if said["table"] is not None:
+            self.follower.apply(RoutingTable.read(said["table"]))
+
+    async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
+        accounts = None if batch is None else batch.json()
+        return ReportAnswer.read(await self._asked(self._pages.report, {**report.json(), "accounts": accounts}))
+
+    async def _asked(self, page: Callable[[Request], Any], asked: dict[str, Any]) -> dict[str, Any]:
+        body = json.dumps(asked).encode()
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        began_s = process_time()
+        answer = await page(Request({"type": "http", "method": "POST", "headers": []}, receive))
+        self.control_s += process_time() - began_s
+        self.told_bytes += len(answer.body)
+        said: dict[str, Any] = json.loads(answer.body)
+        return said
+
+
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
+    return [
+        *(asyncio.run(_wakes(folder, endpoints, sizes.wakes)) for endpoints in sizes.fleets),
+        *(
+            asyncio.run(_routed(folder, called, a_second))
+            for called in sizes.called
+            for a_second in sizes.routed_a_second
+        ),
+    ]
+
+
+async def _wakes(folder: Path, endpoints: int, wakes: int) -> Figures:
+    """One wake after another: the control's change and its answer to one router, and the router's part."""
+    fleet = Fleet(folder / f"wakes-{endpoints}.sqlite", endpoints)
+    router = fleet.router
+    await router.follow()
+    control, whole, told = [], [], 0
+    for at in range(min(wakes, endpoints)):
+        router.control_s, router.told_bytes, began_s = 0.0, 0, process_time()
+        fleet.pools[at].wake()
+        woken_s = process_time() - began_s
+        await router.follow()
+        control.append(woken_s + router.control_s)
+        whole.append(process_time() - began_s)
+        told = router.told_bytes
+    await fleet.close()
+    return {
+        "curve": "a wake",
+        "endpoints": endpoints,
+        "control_ms": median(control) * MILLISECONDS,
+        "router_ms": (median(whole) - median(control)) * MILLISECONDS,
+        "told_bytes": told,
+    }
+
+
+async def _routed(folder: Path, called: int, a_second: int) -> Figures:
+    """Seconds of one router's warm requests, spread evenly over these endpoints, with ten models in each."""
+    fleet = Fleet(folder / f"routed-{called}-{a_second}.sqlite", called)
+    router, seconds = fleet.router, 5
+    await router.follow()
+    await router.reporting.report()
+    ledger, meters = LedgerRows(router.accounts), MeterRows(router.accounts)
+    control, of_router, told = [], [], 0
+    for second in range(seconds):
+        began_s = process_time()
+        for group in range(a_second // TOGETHER):
+            _served(router, ledger, meters, f"endpoint-{group % called:05}", f"{group // called % 10}.tar", second)
+        router.control_s, router.told_bytes = 0.0, 0
+        fleet.now_s += 1.0
+        await router.reporting.report()
+        control.append(router.control_s)
+        of_router.append(process_time() - began_s - router.control_s)
+        told = router.told_bytes
+    await fleet.close()
+    requests = a_second // TOGETHER * TOGETHER
+    return {
+        "curve": f"a routed request, {a_second} a second",
+        "endpoints": called,
+        "control_us_a_request": median(control) / requests * MICROSECONDS,
+        "router_us_a_request": median(of_router) / requests * MICROSECONDS,
+        "told_bytes": told,
+    }
+
+
+def _served(router: RouterHere, ledger: LedgerRows, meters: MeterRows, endpoint: str, model: str, second: int) -> None:
+    """The router has served a group of requests that are alike."""
+    live = router.roster.get(endpoint)
+    assert live is not None
+    traffic = live.pools["v"].traffic
+    for _ in range(TOGETHER):
+        traffic.came(float(second))
+        traffic.went(float(second))
+    times = [0.004 + 0.0003 * (at * 7 % TOGETHER) for at in range(TOGETHER)]
+    at_s = NOW_S + second
+    warm = WarmRequests(at_s, endpoint, "v", model, "i-1", times, times, 3200, 640, (at_s, at_s), seconds=1 << second)
+    ledger.warmed(warm)
+    meters.add(endpoint, "v", AlikeRequests(2, 200, True, times, times), NOW_S)
+
+
+async def _no_runtime(scope: Any, receive: Any, send: Any) -> None: ...
