@@ -138,7 +138,14 @@ clients-javascript: $(READY)
 clients-open-inference: $(READY)
 	$(PYTHON) -m venv build/open-inference
 	build/open-inference/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[http,grpc]==2.73.*' open-inference-openapi
-	TORPOR_CLIENTS=open-inference TORPOR_PYTHON=build/open-inference/bin/python $(BIN)/python -m pytest -s tests/clients/test_open_inference.py
+	$(PYTHON) -m venv build/kserve
+	build/kserve/bin/python -m pip install --quiet --disable-pip-version-check 'kserve==0.21.*'
+	$(PYTHON) -m venv build/open-inference-grpc
+	build/open-inference-grpc/bin/python -m pip install --quiet --disable-pip-version-check open-inference-grpc protobuf
+	for pair in triton:open-inference kserve:kserve stubs:open-inference-grpc; do \
+	    TORPOR_CLIENTS=open-inference TORPOR_PROGRAM=$${pair%%:*} TORPOR_PYTHON=build/$${pair##*:}/bin/python \
+	        $(BIN)/python -m pytest -s tests/clients/test_open_inference.py || exit 1; \
+	done
 
 clients-openai: $(READY)
 	$(PYTHON) -m venv build/openai
