@@ -18,6 +18,8 @@ CODES = {
     "INT64": "q", "FP16": "e", "FP32": "f", "FP64": "d",
 }  # fmt: skip
 LENGTH = "Inference-Header-Content-Length"
+ADDRESSES = 8
+"""The most that a number of the protocol wants its address to be divisible by."""
 
 
 @rule(
@@ -37,6 +39,22 @@ def binary_inputs_are_the_same_tensors(container: CheckedContainer) -> None:
     for one, other in zip(plain, outputs_of(answer), strict=False):
         same = flattened(one["data"]) == flattened(other["data"])
         expect(same, f"output {one['name']} differs from that of the same inputs in JSON", answer)
+
+
+@rule(
+    "v2-binary-any-length",
+    Level.MUST,
+    says="Inference-Header-Content-Length is the length of the JSON, whatever it is: tensors begin right behind it.",
+    source=Source.BINARY_TENSORS,
+    mend="Copy a tensor whose bytes begin at an address that its numbers may not have.",
+    uses=V2,
+    needs=("v2-binary-inputs",),
+)
+def tensors_behind_json_of_any_length_are_read(container: CheckedContainer) -> None:
+    head, tail = _binary_request(container)
+    for spaces in range(ADDRESSES):
+        answer = _sent(container, head, tail, b" " * spaces)
+        expect_success(answer, f" with {spaces} spaces behind its JSON")
 
 
 @rule(
@@ -88,8 +106,8 @@ def _binary_request(container: CheckedContainer) -> tuple[Json, bytes]:
     return {**request, "inputs": inputs}, tail
 
 
-def _sent(container: CheckedContainer, head: Json, tail: bytes) -> ContainerAnswer:
-    text = json.dumps(head).encode()
+def _sent(container: CheckedContainer, head: Json, tail: bytes, spaces: bytes = b"") -> ContainerAnswer:
+    text = json.dumps(head).encode() + spaces
     headers = {"Content-Type": "application/octet-stream", LENGTH: str(len(text))}
     path = f"/v2/models/{model_of(container)}/infer"
     return sent(container, "POST", path, text + tail, headers)
