@@ -143,11 +143,13 @@ def described(decision: DecisionRow) -> str:
 
 def remembered(cold: ColdStart) -> str:
     """`a request took 423 ms (wake 120 ms, load 303 ms): first use; b left`. Of a pipeline, also the time in each of
-    its containers."""
+    its containers; of a request by another protocol than SageMaker's, also its face."""
     steps = ", ".join(f"{step} {milliseconds(took_s)}" for step, took_s in cold.steps.items() if took_s > SHOWN_S)
     spent = ", ".join(f"in {name} {milliseconds(spent_s)}" for name, spent_s in cold.container_s.items())
     why = f": {because}" if (because := why_cold(cold)) else ""
-    return f"a request took {milliseconds(cold.total_s)} ({'; '.join(part for part in (steps, spent) if part)}){why}"
+    by = f" by {cold.face}" if cold.face else ""
+    taken = "; ".join(part for part in (steps, spent) if part)
+    return f"a request{by} took {milliseconds(cold.total_s)} ({taken}){why}"
 
 
 def why_cold(cold: ColdStart) -> str:

@@ -55,6 +55,10 @@ def test_the_cold_start_of_a_pipeline_has_the_time_in_each_container() -> None:
     )
 
 
+def test_the_cold_start_by_another_protocol_names_its_face() -> None:
+    assert remembered(replace(COLD, face="tf-serving")).startswith("a request by tf-serving took 423 ms (load 300 ms")
+
+
 def test_each_line_names_its_instance_if_there_are_several() -> None:
     two = (VariantState("v", 2, 0, (InstanceState("i-1", "v-0", 0), InstanceState("i-2", "v-1", 0))),)
     decisions = (DecisionRow(NOON_S, "a", "load", instance="i-2"),)
