@@ -17,7 +17,9 @@ BEHAVIOURS = {"endpoint/account", "endpoint/robust"}
 or many models come."""
 DATA = {"container/formats/xgboost/old_models"}
 PROGRAMS = {
+    "clients/kserve_client.py",
     "clients/old_boto3.py",
+    "clients/open_inference_grpc.py",
     "clients/openai_client.py",
     "clients/v2_clients.py",
     "clients/sagemaker_v2.py",
