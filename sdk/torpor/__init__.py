@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from torpor.hosting.async_call import AsyncCall
     from torpor.hosting.local_endpoint import Local, local
+    from torpor.simulator.choosing.choice_comparison import ChoiceComparison, GroupPlan, plan_choice, simulate_choice
     from torpor.simulator.components.component_scenario import ComponentScenario
     from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup, CopyScaling
     from torpor.simulator.components.components_result import ComponentsResult
@@ -55,6 +56,7 @@ __all__ = [
     "BadScenario",
     "BadTrace",
     "Caller",
+    "ChoiceComparison",
     "ComponentScenario",
     "ComponentSetup",
     "ComponentsResult",
@@ -63,6 +65,7 @@ __all__ = [
     "EndpointFailed",
     "EndpointRefused",
     "EndpointUnreachable",
+    "GroupPlan",
     "InvokeError",
     "Local",
     "MissingExtra",
@@ -87,7 +90,9 @@ __all__ = [
     "local",
     "nightly",
     "plan",
+    "plan_choice",
     "simulate",
+    "simulate_choice",
     "simulate_components",
     "tune",
 ]
@@ -105,6 +110,10 @@ _HOMES = {
     "Local": "torpor.hosting.local_endpoint",
     "simulate": "torpor.simulator.simulation_run",
     "simulate_components": "torpor.simulator.components.components_run",
+    "ChoiceComparison": "torpor.simulator.choosing.choice_comparison",
+    "GroupPlan": "torpor.simulator.choosing.choice_comparison",
+    "plan_choice": "torpor.simulator.choosing.choice_comparison",
+    "simulate_choice": "torpor.simulator.choosing.choice_comparison",
     "ComponentScenario": "torpor.simulator.components.component_scenario",
     "ComponentSetup": "torpor.simulator.components.component_setup",
     "ComponentsResult": "torpor.simulator.components.components_result",

@@ -97,7 +97,8 @@ class ModelOutlook:
 @dataclass(frozen=True)
 class ModelChoice:
     """The model that answers, and why the others do not. `misses` is what of the need it does not meet: nothing, unless
-    the request takes the nearest. `others` has, by model, why it does not answer."""
+    the request takes the nearest: `later` is the model that meets it once it is in memory and nothing is queued before
+    it. `others` has, by model, why it does not answer."""
 
     group: str
     rows: int
@@ -105,6 +106,7 @@ class ModelChoice:
     misses: tuple[str, ...] = ()
     others: Mapping[str, str] | None = None
     need: StatedNeed = ANY
+    later: str | None = None
 
     @property
     def model(self) -> str:
@@ -118,6 +120,13 @@ class NeedNotMet(Exception):
     def __init__(self, text: str, later: str | None) -> None:
         super().__init__(text)
         self.later = later
+
+
+def queued_ms(in_flight: int, processors: int, predict_ms: float | None) -> float:
+    """How long a call waits at an instance for the `in_flight` ones that it has, if each takes as long as this one and
+    a processor does one at a time."""
+    ahead = in_flight + 1 - processors
+    return 0.0 if ahead <= 0 else ahead / processors * (predict_ms or 0.0)
 
 
 def outlook_of(model: GroupedModel, state: ModelState, rows: int, calls_expected: float) -> ModelOutlook:
@@ -150,7 +159,8 @@ def choose_model(
         raise NeedNotMet(_told(group, need, outlooks), _later(group, need, states, rows))
     best = min(meeting or outlooks, key=lambda one: (one.distance(need), *one.rank))
     others = {one.model.model: "; ".join(one.misses(need)) or _worse(one, best) for one in outlooks if one is not best}
-    return ModelChoice(group.name, rows, best, best.misses(need), others, need)
+    later = None if meeting else _later(group, need, states, rows)
+    return ModelChoice(group.name, rows, best, best.misses(need), others, need, later)
 
 
 def told_need(need: StatedNeed) -> str:

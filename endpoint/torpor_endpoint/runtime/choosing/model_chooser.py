@@ -14,7 +14,7 @@ from torpor_account.core.access.needs import AccessRefused, CallerAccess
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import cold_load
 from torpor_endpoint.core.model_choice.call_rate import CallRate
-from torpor_endpoint.core.model_choice.choosing_model import ModelState, NeedNotMet, choose_model
+from torpor_endpoint.core.model_choice.choosing_model import ModelState, NeedNotMet, choose_model, queued_ms
 from torpor_endpoint.core.model_choice.counted_rows import counted_rows
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.served_groups import ServedGroup, ServedGroups
@@ -96,6 +96,8 @@ class ModelChooser:
             choice = choose_model(served.group, need, states, rows, calls)
         except NeedNotMet as error:
             raise self._not_met(passage, way, error, targets) from None
+        if choice.later is not None:
+            self._bring(passage, way, targets[choice.later])
         return way._replace(target=targets[choice.model], asked=choice.model, choice=choice)
 
     def answered(self, route: Route, served: Served) -> None:
@@ -208,8 +210,4 @@ def _there(pool: VariantPool, group: ChoiceGroup, absent: tuple[str, ...]) -> It
 
 
 def _queued_ms(pool: VariantPool, instance: Incarnation, model: GroupedModel, rows: int) -> float:
-    """How long a call waits for those that the instance has, if each takes as long as this one and a processor does one
-    at a time."""
-    processors = size_of(pool.variant).vcpu
-    ahead = instance.in_flight + 1 - processors
-    return 0.0 if ahead <= 0 else ahead / processors * (model.predict_ms(rows) or 0.0)
+    return queued_ms(instance.in_flight, size_of(pool.variant).vcpu, model.predict_ms(rows))

@@ -120,8 +120,12 @@ class SimulatedInstance(PlacedInstance):
         for name in moves.leaving:
             self._drop(name, "nobody calls")
         for name in moves.coming:
-            if self.memory.expect(name, now_s):
-                self._lead(name).expected = True
+            self.expect(name)
+
+    def expect(self, name: str) -> None:
+        """Load a model for which a call is expected, unless it is there or on its way."""
+        if self.memory.expect(name, self.kernel.now_s):
+            self._lead(name).expected = True
 
     def _unused(self) -> Iterator[str]:
         for name, model in self.memory:

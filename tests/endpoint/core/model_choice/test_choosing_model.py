@@ -118,6 +118,15 @@ def test_an_idle_model_in_memory_takes_what_its_prediction_takes(group: ChoiceGr
         assert one.latency_ms == one.effort_ms == one.model.predict_ms(few)
 
 
+def test_the_nearest_answers_while_the_model_that_will_meet_the_need_is_loaded() -> None:
+    where = {"small": IN_MEMORY, "large": ModelState(ModelTier.S3)}
+    near = choose_model(GROUP, StatedNeed(latency_ms=100, min_accuracy=0.95, nearest=True), where, 1)
+    assert (near.model, near.later) == ("small", "large")
+    never = choose_model(GROUP, StatedNeed(latency_ms=5, min_accuracy=0.95, nearest=True), where, 1)
+    assert (never.model, never.later) == ("small", None)
+    assert choose_model(GROUP, StatedNeed(min_accuracy=0.9, nearest=True), where, 1).later is None
+
+
 SMALL = GroupedModel("small", 0.9, ((1, 1.0), (101, 11.0)), {ModelTier.DISK: 20.0, ModelTier.S3: 80.0}, None, 3.6)
 LARGE = GroupedModel("large", 0.97, ((1, 10.0),), {ModelTier.S3: 300.0}, None, 3.6)
 GROUP = ChoiceGroup("digits", (SMALL, LARGE))
