@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "plan": "studies.plan:plan",
     "tune": "tuning.tune:tune",
     "confirm": "studies.confirm:confirm",
+    "drift": "studies.drift_files:drift",
     "profile": "studies.profile_group:profile",
     "conformance": "conformance:conformance",
     "async": "async_requests:app",

@@ -43,6 +43,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "replay": (("calls.csv", "--body", "a", *NOWHERE), ExitCode.UNREACHABLE),
     "simulate": (("nowhere.csv",), ExitCode.FAILED),
     "confirm": (("nowhere.json", "--models", "a", "--body", "b"), ExitCode.FAILED),
+    "drift": (("nowhere", "--out", "out"), ExitCode.FAILED),
     "profile": (("digits", "--data", "nowhere.csv", *NOWHERE), ExitCode.FAILED),
     "tune": (("nowhere.csv", "--slo-ms", "9"), ExitCode.FAILED),
     "plan": (("nowhere.csv", "--slo-ms", "9"), ExitCode.FAILED),

@@ -1,0 +1,96 @@
+"""`torpor drift`: compares captured requests with a baseline, for each target model, and writes AWS's three files."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from torpor.cli.asked_endpoint import Url, connected
+from torpor.cli.console import console, plain_table
+from torpor.drift.captured_rows import SCHEME, CapturedRow, CapturedRows, CapturedSide
+from torpor.drift.core.column_statistics import RowStatistics
+from torpor.drift.drift_reports import ONLY, DriftBaseline, DriftReport, read_baseline, reports
+from torpor.errors import TorporError
+
+SHOWN = 8
+
+
+def drift(
+    captured: Annotated[
+        str, typer.Argument(help="Captured records: s3://bucket/prefix, or a folder.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The folder for the files, one folder below it for each model.")],
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="A CSV with a header, for all models; or an earlier --out. Without it, one is made."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Only records since then. What came before is the baseline, unless --baseline says otherwise."
+        ),
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only records before then, such as 2026-11-29T12:00:00Z.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this model; give it once for each.")] = None,
+    side: Annotated[CapturedSide, typer.Option(help="Whose columns: the request's, the answer's, or both.")] = (
+        CapturedSide.INPUT
+    ),
+    url: Url = None,
+) -> None:
+    """Tell which columns have drifted from a baseline, for each target model, and write AWS's three files."""
+    began_s, ended_s = _moment(since, "--since"), _moment(until, "--until")
+    connection = connected(url) if captured.startswith(SCHEME) else None
+    reading = CapturedRows(side)
+    asked = None if model is None else {one.removeprefix("/") for one in model}
+    found = [one for one in reading.of(captured, connection) if asked is None or one.model in asked]
+    rows = [one for one in found if _within(one, began_s, ended_s)]
+    if not rows:
+        raise TorporError(f"{captured} has no captured rows{' of this time' if found else ''}")
+    names = {one.model for one in rows}
+    if baseline is not None:
+        known = read_baseline(baseline, names)
+    else:
+        earlier = [] if began_s is None else [one for one in found if one.at_s < began_s]
+        known = {
+            name: _of_rows([one for one in earlier if one.model == name]) for name in {one.model for one in earlier}
+        }
+    made = reports(rows, known)
+    for one in made:
+        one.write(out)
+    console().print(table(made))
+    for name, count in sorted(reading.skipped.items()):
+        typer.echo(f"{name or ONLY}: {count} records have no rows of CSV or JSON, and were left out", err=True)
+
+
+def table(made: list[DriftReport]) -> Table:
+    """A row for each model."""
+    shown = plain_table("", "model", "rows", "violations")
+    for one in made:
+        told = (
+            ["no baseline: these are one"]
+            if one.violations is None
+            else [f"{each.feature_name}: {each.constraint_check_type}: {each.description}" for each in one.violations]
+        )
+        more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
+        shown.add_row(one.model or ONLY, f"{one.rows:,}", "\n".join([*told[:SHOWN], *more]) or "none")
+    return shown
+
+
+def _of_rows(rows: list[CapturedRow]) -> DriftBaseline:
+    return DriftBaseline.of(RowStatistics.of(one.values for one in rows))
+
+
+def _within(row: CapturedRow, began_s: float | None, ended_s: float | None) -> bool:
+    return (began_s is None or row.at_s >= began_s) and (ended_s is None or row.at_s < ended_s)
+
+
+def _moment(text: str | None, option: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time such as 2026-11-29T12:00:00Z", param_hint=option) from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
