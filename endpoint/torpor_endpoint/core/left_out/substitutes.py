@@ -12,7 +12,8 @@ NO_CLUSTERS = (
     "Torpor runs jobs on this machine: call CreateTrainingJob, or start the endpoint on a Ray cluster or in Kubernetes."
 )
 CAPTURE = (
-    "Torpor makes no monitoring schedules: set DataCaptureConfig in CreateEndpointConfig, and read what was captured."
+    "Torpor makes no monitoring schedules: set DataCaptureConfig in CreateEndpointConfig, and have `torpor drift` compare "
+    "what was captured, model by model."
 )
 
 SUBSTITUTES: Final[tuple[tuple[str, str], ...]] = (
