@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from torpor.drift.captured_rows import CapturedRow, csv_rows
 from torpor.drift.core.column_statistics import RowStatistics
-from torpor.drift.core.drift_constraints import Violation, baseline_columns, suggested, violations
+from torpor.drift.core.drift_constraints import ColumnViolation, baseline_columns, suggested, violations
 from torpor.errors import TorporError
 
 STATISTICS, CONSTRAINTS, VIOLATIONS = "statistics.json", "constraints.json", "constraint_violations.json"
@@ -41,7 +41,7 @@ class DriftReport:
     rows: int
     statistics: Mapping[str, Any]
     constraints: Mapping[str, Any]
-    violations: Sequence[Violation] | None
+    violations: Sequence[ColumnViolation] | None
 
     def write(self, folder: Path) -> None:
         """Write the files of this model into a folder of its own below `folder`."""

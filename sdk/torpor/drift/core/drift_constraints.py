@@ -44,7 +44,7 @@ class Check(StrEnum):
 
 
 @dataclass(frozen=True)
-class Violation:
+class ColumnViolation:
     feature_name: str
     constraint_check_type: Check
     description: str
@@ -78,7 +78,7 @@ def baseline_columns(statistics: Mapping[str, Any]) -> dict[str, BaselineColumn]
 
 def violations(
     found: RowStatistics, constraints: Mapping[str, Any], baseline: Mapping[str, BaselineColumn]
-) -> list[Violation]:
+) -> list[ColumnViolation]:
     """How rows violate constraints. Raises KeyError, TypeError for another form."""
     settings = {**MONITORING, **constraints.get("monitoring_config", {})}
     columns = {one.name: one for one in found.columns}
@@ -87,7 +87,9 @@ def violations(
         name = feature["name"]
         column = columns.pop(name, None)
         if column is None:
-            told.append(Violation(name, Check.MISSING_COLUMN, "There are columns in the baseline that no row has."))
+            told.append(
+                ColumnViolation(name, Check.MISSING_COLUMN, "There are columns in the baseline that no row has.")
+            )
             continue
         own = {**settings, **feature.get("monitoringConfigOverrides", {})}
         if own["evaluate_constraints"] == "Enabled":
@@ -97,7 +99,7 @@ def violations(
         distances = own["distribution_constraints"]
         if distances["perform_comparison"] == "Enabled" and name in baseline:
             told += filter(None, [_drift(column, baseline[name], distances)])
-    told += [Violation(name, Check.EXTRA_COLUMN, "The baseline has no such column.") for name in columns]
+    told += [ColumnViolation(name, Check.EXTRA_COLUMN, "The baseline has no such column.") for name in columns]
     return told
 
 
@@ -138,7 +140,7 @@ def _baseline_column(feature: Mapping[str, Any]) -> BaselineColumn:
     return BaselineColumn(None, {one["value"]: one["count"] / rows for one in buckets}, rows)
 
 
-def _type(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mapping[str, Any]) -> Violation | None:
+def _type(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mapping[str, Any]) -> ColumnViolation | None:
     """A whole number is a fraction too, and every value is a text."""
     wanted = ColumnType(feature["inferred_type"])
     fitting = {
@@ -151,19 +153,21 @@ def _type(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mappin
     if share >= least:
         return None
     text = f"Data type match requirement is not met. Expected data type: {wanted.value}, Expected match: {least:.1%}."
-    return Violation(column.name, Check.DATA_TYPE, f"{text} Observed: Only {share:.1%} of data is {wanted.value}.")
+    return ColumnViolation(
+        column.name, Check.DATA_TYPE, f"{text} Observed: Only {share:.1%} of data is {wanted.value}."
+    )
 
 
-def _completeness(column: ColumnStatistics, feature: Mapping[str, Any]) -> Violation | None:
+def _completeness(column: ColumnStatistics, feature: Mapping[str, Any]) -> ColumnViolation | None:
     least, share = feature.get("completeness"), column.completeness
     if least is None or share >= least:
         return None
-    return Violation(
+    return ColumnViolation(
         column.name, Check.COMPLETENESS, f"Completeness is {share:.4g}, and was {least:.4g} in the baseline."
     )
 
 
-def _texts(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mapping[str, Any]) -> Violation | None:
+def _texts(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mapping[str, Any]) -> ColumnViolation | None:
     domains: Sequence[str] | None = feature.get("string_constraints", {}).get("domains")
     if domains is None or not column.present:
         return None
@@ -173,13 +177,15 @@ def _texts(column: ColumnStatistics, feature: Mapping[str, Any], settings: Mappi
     if share >= settings["domain_content_threshold"]:
         return None
     told = f"{', '.join(new[:SHOWN])}{f' and {len(new) - SHOWN} more' if len(new) > SHOWN else ''}"
-    return Violation(column.name, Check.CATEGORICAL, f"Value match requirement is not met: the baseline lacks {told}.")
+    return ColumnViolation(
+        column.name, Check.CATEGORICAL, f"Value match requirement is not met: the baseline lacks {told}."
+    )
 
 
-def _drift(column: ColumnStatistics, baseline: BaselineColumn, settings: Mapping[str, Any]) -> Violation | None:
+def _drift(column: ColumnStatistics, baseline: BaselineColumn, settings: Mapping[str, Any]) -> ColumnViolation | None:
     method, most = settings["comparison_method"], settings["comparison_threshold"]
     found = distance(column, baseline, method)
     if found is None or found <= most:
         return None
     text = f"Baseline drift distance: {found:.4g} exceeds threshold: {most:g}"
-    return Violation(column.name, Check.DRIFT, text)
+    return ColumnViolation(column.name, Check.DRIFT, text)

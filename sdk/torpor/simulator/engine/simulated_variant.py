@@ -113,9 +113,9 @@ Recorded = Callable[[str, Decision], None]
 
 @dataclass(eq=False)
 class Simulation:
-    """`on_calls` gets requests in batches, in the order in which they ended; `recorded` gets each decision about
-    memory, with its slot. `make_policy` replaces the machine's policy by an offline one, which needs the trace. Of
-    a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
+    """`on_calls` gets requests in batches, as they ended; `recorded` gets each decision about memory, with its slot.
+    `make_policy` replaces the machine's policy by an offline one, which needs the trace. A request of a shadow variant
+    that comes while `in_flight_max` are in flight is dropped."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
