@@ -276,12 +276,11 @@ class Simulation:
             self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, life)
 
     def _become_ready(self, life: SimulatedLife) -> None:
-        slot = life.slot
-        if self._wanted.get(slot) is not life:
+        if self._wanted.get(life.slot) is not life:
             return  # the instance was retired meanwhile
         life.ready_s = self.kernel.now_s
-        instance = self._make_instance(slot)
-        self._ready.offer(_number(slot), instance)
+        instance = self._make_instance(life.slot)
+        self._ready.offer(_number(life.slot), instance)
         self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
         if self.plan.machine.models_rest is not None:
             self.kernel.after(PERIOD_S, self._rest, (instance, life))
