@@ -82,17 +82,16 @@ def run(
     begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
     in_flight_max: int | None = None,
-    made: Callable[..., Simulation] = Simulation,
 ) -> SimulationResult:
     """Simulate one scenario. `listener` gets the requests in batches as they end, and may stop the simulation by
     raising an exception; `begun` gets the simulation before its first request, and `over` after its last. Of a shadow
-    variant, requests that come while `in_flight_max` are in flight are dropped. `made` makes the simulation.
+    variant, requests that come while `in_flight_max` are in flight are dropped.
 
     Raises BadTrace for a model that has no profile.
     """
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace), inputs.response_bytes)
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
-    simulation = made(
+    simulation = Simulation(
         scenario.plan,
         known_profiles(inputs),
         _listeners(tally, listener, inputs.on_progress),

@@ -1,19 +1,19 @@
 """`torpor.simulate_choice` plays calls of a group by several rules; `torpor.plan_choice` finds the cheapest way to
 serve them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torpor.errors import TorporError
 from torpor.pages.data_frames import pandas
 from torpor.simulator.choosing.choice_rules import ONE_ROW, RULES, RuleName
-from torpor.simulator.choosing.grouped_simulation import GroupedCall, GroupedSimulation
+from torpor.simulator.choosing.grouped_simulation import GroupChooser
 from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.simulation_inputs import load
+from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.workloads import Trace
@@ -21,6 +21,7 @@ from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.model_choice.choosing_model import MS_PER_HOUR
 from torpor_endpoint.core.model_choice.group_file import SUFFIX, BadGroupFile, read_group
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
+from torpor_endpoint.core.model_choice.stated_need import StatedNeed
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 LATE_MAX = 0.01
@@ -129,7 +130,7 @@ def simulate_choice(
     profiles = {one.model: group_profile(one) for one in found.models}
     inputs = load(trace, profiles, seed=seed)
     chosen = (scenario or inputs.scenario).altered(**changes)
-    return ChoiceComparison(found, [_played(found, rule, partial(run, inputs, chosen)) for rule in asked])
+    return ChoiceComparison(found, [_played(found, rule, inputs, chosen) for rule in asked])
 
 
 def plan_choice(
@@ -168,29 +169,31 @@ def group_profile(model: GroupedModel) -> ModelProfile:
     )
 
 
-def _played(group: ChoiceGroup, rule: RuleName, play: Callable[..., SimulationResult]) -> ChoiceOutcome:
-    outcome = ChoiceOutcome(rule)
+def _played(group: ChoiceGroup, rule: RuleName, inputs: SimulationInputs, scenario: Scenario) -> ChoiceOutcome:
+    machine, outcome = scenario.plan.machine, ChoiceOutcome(rule)
+    chooser = GroupChooser(group, RULES[rule], machine.processors or machine.threads)
     models = {one.model: one for one in group.models}
+
+    def begin(simulation: Simulation) -> None:
+        simulation.choose = chooser.chosen
 
     def listen(calls: list[SimulatedCall]) -> None:
         for call in calls:
-            if isinstance(call, GroupedCall):
-                _count(outcome, models, call)
+            if (need := chooser.ended(call)) is not None:
+                _count(outcome, models[call.model], need, call)
 
-    outcome.result = play(listener=listen, made=partial(GroupedSimulation, group=group, choose=RULES[rule]))
+    outcome.result = run(inputs, scenario, listener=listen, begun=begin)
     return outcome
 
 
-def _count(outcome: ChoiceOutcome, models: Mapping[str, GroupedModel], call: GroupedCall) -> None:
-    model, need = models[call.model], call.need
+def _count(outcome: ChoiceOutcome, model: GroupedModel, need: StatedNeed, call: SimulatedCall) -> None:
     took_ms = (call.done_s - call.arrived_s) * 1000
-    accuracy = model.accuracy or 0.0
+    accuracy, predict_ms = model.accuracy or 0.0, model.predict_ms(ONE_ROW)
     outcome.calls += 1
     outcome.models[call.model] = outcome.models.get(call.model, 0) + 1
     outcome.late += call.failed or (need.latency_ms is not None and took_ms > need.latency_ms)
     outcome.inexact += need.min_accuracy is not None and accuracy < need.min_accuracy
     outcome.accuracy_sum += accuracy
-    predict_ms = model.predict_ms(ONE_ROW)
     if model.usd_per_hour is None or predict_ms is None or outcome.processing_usd is None:
         outcome.processing_usd = None
     else:

@@ -1,4 +1,4 @@
-"""A variant in virtual time whose calls name a group: each goes to the model that a rule chooses as it comes.
+"""Calls of a group in virtual time: each goes to the model that a rule chooses as it comes.
 
 A request of the trace names the group and, after a question mark, its need in the words of CustomAttributes:
 `digits?min_accuracy=0.9, latency_ms=20`. A name that begins otherwise is a model's.
@@ -7,26 +7,18 @@ A request of the trace names the group and, after a question mark, its need in t
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torpor.simulator.choosing.choice_rules import ONE_ROW, ChoiceMoment, RuleChoice, own_rule
+from torpor.simulator.choosing.choice_rules import ONE_ROW, ChoiceMoment, RuleChoice
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
-from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.workloads.trace import BadTrace
 from torpor_container.core.occupancy import ModelStage
 from torpor_endpoint.core.model_choice.call_rate import CallRate
 from torpor_endpoint.core.model_choice.choosing_model import ModelState, queued_ms
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.stated_need import BadNeed, StatedNeed, read_need
+from torpor_endpoint.core.placement import Placement
 
 MARK = "?"
-NO_GROUP = ChoiceGroup("", ())
-
-
-class GroupedCall(SimulatedCall):
-    """A request of a group. Its `model` is the chosen one."""
-
-    __slots__ = ("need",)
-    need: StatedNeed
 
 
 def need_of(name: str) -> StatedNeed:
@@ -42,41 +34,45 @@ def need_of(name: str) -> StatedNeed:
 
 
 @dataclass(eq=False)
-class GroupedSimulation(Simulation):
-    """`choose` is the rule. `group` must be given."""
+class GroupChooser:
+    """Chooses the model of each request of the group by a rule. `processors` are those of an instance."""
 
-    group: ChoiceGroup = NO_GROUP
-    choose: Callable[[ChoiceMoment], RuleChoice] = own_rule
+    group: ChoiceGroup
+    rule: Callable[[ChoiceMoment], RuleChoice]
+    processors: int
 
     def __post_init__(self) -> None:
         self._needs: dict[str, StatedNeed] = {}
+        self._asked: dict[int, StatedNeed] = {}  # by the identity of a call that has not ended
         self._rate = CallRate()
-        self.make_call = self._chosen
-        super().__post_init__()
 
-    def _chosen(self, name: str, now_s: float) -> SimulatedCall:
+    def chosen(self, name: str, now_s: float, ready: Placement[SimulatedInstance]) -> SimulatedCall:
+        """The request of a name in the trace. Raises BadTrace."""
         if name.partition(MARK)[0] != self.group.name:
             return SimulatedCall(name, now_s)
         need = self._needs.get(name)
         if need is None:
             need = self._needs[name] = need_of(name)
-        states = {one.model: self._state(one) for one in self.group.models}
-        moment = ChoiceMoment(self.group, need, states, self._rate.called(now_s))
-        choice = self.choose(moment)
-        if choice.later is not None and self._ready.count:
-            self._ready.pick(choice.later).expect(choice.later)
-        call = GroupedCall(choice.model, now_s)
-        call.need = need
+        states = {one.model: self._state(one, ready) for one in self.group.models}
+        choice = self.rule(ChoiceMoment(self.group, need, states, self._rate.called(now_s)))
+        if choice.later is not None and ready.count:
+            ready.pick(choice.later).expect(choice.later)
+        call = SimulatedCall(choice.model, now_s)
+        self._asked[id(call)] = need
         return call
 
-    def _state(self, model: GroupedModel) -> ModelState:
+    def ended(self, call: SimulatedCall) -> StatedNeed | None:
+        """What a request that has ended needed; None for one that named a model."""
+        return self._asked.pop(id(call), None)
+
+    def _state(self, model: GroupedModel, ready: Placement[SimulatedInstance]) -> ModelState:
         """Where a model is, on the instance to which a call of it would go, and what waits there."""
-        if not self._ready.count:
+        if not ready.count:
             return ModelState(ModelTier.ASLEEP)
-        instance = self._ready.pick(model.model)
-        machine = self.plan.machine
-        waits_ms = queued_ms(instance.in_flight, machine.processors or machine.threads, model.predict_ms(ONE_ROW))
-        return ModelState(_tier(instance, model.model), waits_ms)
+        instance = ready.pick(model.model)
+        return ModelState(
+            _tier(instance, model.model), queued_ms(instance.in_flight, self.processors, model.predict_ms(ONE_ROW))
+        )
 
 
 def _tier(instance: SimulatedInstance, model: str) -> ModelTier:

@@ -109,6 +109,8 @@ class VariantReading:
 
 OnCalls = Callable[[list[SimulatedCall]], None]
 Recorded = Callable[[str, Decision], None]
+Choose = Callable[[str, float, Placement[SimulatedInstance]], SimulatedCall]
+"""Makes the request of a name in the trace, at this moment and with these ready instances."""
 
 
 @dataclass(eq=False)
@@ -129,7 +131,7 @@ class Simulation:
     counts: VariantCounts = field(default_factory=VariantCounts)
     in_flight_max: int | None = None
     container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
-    make_call: Callable[[str, float], SimulatedCall] = SimulatedCall
+    choose: Choose | None = None  # for a variant whose requests may name a group
 
     def __post_init__(self) -> None:
         self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED, owners_max=OWNERS_MAX)
@@ -205,13 +207,13 @@ class Simulation:
 
     def _arrive(self, model: str) -> None:
         now_s, traffic = self.kernel.now_s, self._traffic
+        call = SimulatedCall(model, now_s) if self.choose is None else self.choose(model, now_s, self._ready)
         if traffic.in_flight >= self._most:
-            self._calls.turned_away(self.make_call(model, now_s), self.counts, dropped=self.in_flight_max == self._most)
+            self._calls.turned_away(call, self.counts, dropped=self.in_flight_max == self._most)
             return
         if self._sizing is not None and self._sizing.skipped_since_s < inf:
             self._sizing.resume(floor(now_s) + PERIOD_S)
         traffic.came(now_s)
-        call = self.make_call(model, now_s)
         if self._ready.count:
             self._send(call)
             return
