@@ -100,7 +100,7 @@ class GroupPlan:
 
 
 def read_group_text(path: Path) -> ChoiceGroup:
-    """The group of a file `NAME.group.json`. Raises TorporError, OSError."""
+    """The group of a file "NAME.group.json". Raises TorporError, OSError."""
     try:
         return read_group(path.name.removesuffix(SUFFIX), path.read_bytes())
     except BadGroupFile as error:
@@ -120,7 +120,7 @@ def simulate_choice(
 
     - `trace` is as of `torpor.simulate`. A request names the group and its need:
       `digits?min_accuracy=0.9, latency_ms=20`. Where no model meets the need, the nearest one answers.
-    - `group` is a file `NAME.group.json`. Each model needs `latency_ms`, `load_ms` from `s3`, and `size_bytes`.
+    - `group` is a file "NAME.group.json". Each model needs `latency_ms`, `load_ms` from `s3`, and `size_bytes`.
     - `scenario` and its fields are as of `torpor.simulate`.
 
     A request has one row. Raises BadTrace, BadScenario, TorporError.
