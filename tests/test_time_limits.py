@@ -102,6 +102,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/fleet/supervision/memory_sharing.py": (ASKED,),
     "endpoint/torpor_endpoint/fleet/supervision/probe.py": ("Instance that answers no ping", ASKED),
     "endpoint/torpor_endpoint/fleet/supervision/slot_supervisor.py": ("Start of an instance",),
+    "endpoint/torpor_endpoint/fleet/versions/beside_loading.py": (ASKED,),
     "endpoint/torpor_endpoint/host/kubernetes/api/client.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/kubernetes/api/cluster.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/kubernetes/host_start.py": (CLUSTER,),

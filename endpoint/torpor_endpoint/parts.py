@@ -24,7 +24,6 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.warm_steps import is_kept
-from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.components.component_controller import ComponentController
 from torpor_endpoint.fleet.controller import Controller
@@ -69,6 +68,7 @@ from torpor_endpoint.telemetry.environment import signals
 from torpor_endpoint.version_parts import VersionParts, VersionSite
 
 if TYPE_CHECKING:
+    from torpor_endpoint.faults.injector import FaultInjector
     from torpor_endpoint.role_parts import RoleParts
     from torpor_endpoint.services.job_parts import JobParts
     from torpor_endpoint.telemetry.telemetry_parts import Telemetry
@@ -86,7 +86,7 @@ class Parts:
         self.named = AccountAndRegion(options.account, options.region, console=options.strict)
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
-        self.faults = FaultInjector(epoch) if options.faults else None
+        self.faults = self._injector() if options.faults else None
         # the account, with what it asks of the parts that come after it
         around = AccountSurroundings(
             RECORDS, epoch, self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs
@@ -145,6 +145,11 @@ class Parts:
     def _memory_plan(self) -> Callable[[Variant], MemoryPlan | None]:
         """Containers of an instance share its memory on this machine alone: elsewhere each is held to its own limit."""
         return memory_plan if self.options.instances_on == LOCAL else without_sharing
+
+    def _injector(self) -> "FaultInjector":
+        from torpor_endpoint.faults.injector import FaultInjector
+
+        return FaultInjector(self.clock.epoch)
 
     def _role_parts(self) -> "RoleParts | None":
         """None where roles are names only."""

@@ -4,15 +4,13 @@ Most are made when their first request comes: an endpoint that only answers invo
 """
 
 import asyncio
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import App, Inline
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
-from torpor_endpoint.faces.finding_models import FaceModels
-from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.faces.late_face import LateFace
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from torpor_endpoint.core.pages.cold_starts import ColdStart
+    from torpor_endpoint.faces.finding_models import FaceModels
     from torpor_endpoint.faces.open_inference.v2_face import OpenInferenceFace
     from torpor_endpoint.faces.tf_serving.tfs_face import TfServingFace
     from torpor_endpoint.ledger.reader import LedgerReader
@@ -48,7 +47,6 @@ class ServiceApps:
         queued = AsyncInvocations(steps, parts.async_queue, parts.dispatcher, parts.clock.epoch)
         self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
-        self._face_models = FaceModels(parts.roster, Targets(parts.account.storage))
         self.open_inference = LateFace(self._open_inference)
         self.tf_serving = LateFace(self._tf_serving)
         self._of_services = SageMakerParts(
@@ -141,6 +139,14 @@ class ServiceApps:
         simulating = Simulating(parts.options.what_if, ledger)
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
+
+    @cached_property
+    def _face_models(self) -> "FaceModels":
+        """What all faces of other protocols find models by."""
+        from torpor_endpoint.faces.finding_models import FaceModels
+        from torpor_endpoint.faces.finding_targets import Targets
+
+        return FaceModels(self._parts.roster, Targets(self._parts.account.storage))
 
     def _open_inference(self) -> "OpenInferenceFace":
         from torpor_endpoint.faces.models_in_sight import ModelsInSight

@@ -6,7 +6,6 @@ Several variants and endpoints may serve the same object: the model is retired i
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from starlette.exceptions import HTTPException
@@ -67,15 +66,6 @@ def places_of(live: FleetEndpoint, objects: set[str]) -> Iterator[ModelPlace]:
             for incarnation in pool.incarnations:
                 if number < len(incarnation.containers):  # it may not run yet
                     yield ModelPlace(pool, incarnation, incarnation.containers[number], target)
-
-
-async def retired_on(incarnation: Incarnation, model: str, path: str) -> None:
-    """Retire the model on this instance, as far as the instance answers: its next incarnation reads S3 anyway."""
-    body, headers = json.dumps({"model": spelling_of(model)}).encode(), ((b"content-type", b"application/json"),)
-    for container in incarnation.containers:
-        if container.definition.multi_model:
-            with suppress(UpstreamError):
-                await container.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
 
 
 async def updated(place: ModelPlace) -> wire.LeavingModel | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_account.aws.calls import NotOurs
-from torpor_account.core.access.rights.right_rows import log_group_name
+from torpor_account.core.log_groups import log_group_name
 from torpor_account.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"

@@ -1,21 +1,25 @@
 """Asks a pool's instances which versions of a model they have in memory, and has them load others beside these."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from torpor_account.log_lines import about
 from torpor_container import wire
+from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.core.versions.version_switching import VersionsInMemory, versions_in
 from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.retiring import retired_on
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 RETRY_S = 60.0
 """How long a version that could not be loaded is left alone."""
 AWAY_PAUSE_S = 0.25
+ANSWER_WITHIN_S = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +70,7 @@ class BesideLoading:
     async def withdraw(self, pool: InstancePool, keys: Iterable[str]) -> None:
         """Have every instance drop these artifacts, in memory and on disk, once the calls that use them have ended."""
         for key in keys:
-            await asyncio.gather(*(retired_on(one, key, wire.RELOAD_MODEL) for one in pool.incarnations))
+            await asyncio.gather(*(_withdrawn(one, key) for one in pool.incarnations))
 
 
 async def _why_not_loaded(container: LiveContainer, key: str) -> str | InstanceAway | None:
@@ -74,3 +78,12 @@ async def _why_not_loaded(container: LiveContainer, key: str) -> str | InstanceA
         return await why_not_loaded(container, key)
     except InstanceAway as away:
         return away
+
+
+async def _withdrawn(incarnation: Incarnation, key: str) -> None:
+    """Retire the model on this instance, as far as the instance answers: its next incarnation reads S3 anyway."""
+    body, headers = json.dumps({"model": spelling_of(key)}).encode(), ((b"content-type", b"application/json"),)
+    for container in incarnation.containers:
+        if container.definition.multi_model:
+            with suppress(UpstreamError):
+                await container.upstream.send("POST", wire.RELOAD_MODEL, headers, [body], ANSWER_WITHIN_S)

@@ -7,10 +7,10 @@ the caller may not call, and has a model loaded that would meet the need once it
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torpor_account.aws.wire.asgi import ACCESS
-from torpor_account.core.access.needs import AccessRefused, CallerAccess
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import cold_load
 from torpor_endpoint.core.model_choice.call_rate import CallRate
@@ -19,7 +19,6 @@ from torpor_endpoint.core.model_choice.counted_rows import counted_rows
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
 from torpor_endpoint.core.model_choice.served_groups import ServedGroup, ServedGroups
 from torpor_endpoint.core.model_choice.stated_need import BadNeed, StatedNeed, read_need
-from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE, CUSTOM_ATTRIBUTES, SESSION_ID
 from torpor_endpoint.core.versions.version_answers import NoSuchVersion
 from torpor_endpoint.host.launch import size_of
@@ -31,6 +30,9 @@ from torpor_endpoint.runtime.holding import PoolClosed
 from torpor_endpoint.runtime.passage import Passage, Route, Served, parsed
 from torpor_endpoint.runtime.request import TARGET_CONTAINER
 from torpor_endpoint.runtime.sending import RequestSender
+
+if TYPE_CHECKING:
+    from torpor_account.core.access.needs import CallerAccess
 
 COLD = wire.COLD.lower().encode()
 FRESH_S = 2.0
@@ -117,6 +119,9 @@ class ModelChooser:
         access: CallerAccess | None = passage.scope.get(ACCESS)
         if access is None:
             return there
+        from torpor_account.core.access.needs import AccessRefused
+        from torpor_endpoint.core.rights import invocation
+
         container = parsed(passage).headers.get(TARGET_CONTAINER, b"").decode() or None
         needs = {one: invocation("InvokeEndpoint", way.live.name, one, access.place, container) for one in there}
         allowed = {one: there[one] for one, need in needs.items() if access.decide(need).allowed}

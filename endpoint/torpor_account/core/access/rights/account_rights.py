@@ -15,12 +15,12 @@ from torpor_account.core.access.rights.right_rows import (
     anything,
     arn_in,
     listed,
-    log_group_name,
     members,
     rows,
     same,
     unnamed,
 )
+from torpor_account.core.log_groups import log_group_name
 
 
 def _log_group(params: Params, place: AccessPlace) -> Sequence[str | None]:

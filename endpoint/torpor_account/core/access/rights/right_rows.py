@@ -5,11 +5,11 @@ the context only where AWS lists it. `account_rights` has the rows of the accoun
 service brings its rows.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
+from torpor_account.core.log_groups import LOG_GROUP_ARN
 from torpor_container.core.target_names import is_target, name_of
 from torpor_container.frozen_class import frozen
 
@@ -83,21 +83,12 @@ def default_role(account: str) -> str:
     return f"arn:aws:iam::{account}:role/{DEFAULT_ROLE}"
 
 
-def log_group_name(identifier: str) -> str:
-    """The name of a log group that a call names by its name or its ARN."""
-    arn = _LOG_GROUP_ARN.fullmatch(identifier)
-    return arn[1] if arn else identifier
-
-
 def aliases_of(resource: str | None) -> tuple[str, ...]:
     """The other spelling of an ARN. AWS: that of a log group ends with `:*` in policies, and in older ones it does
     not."""
-    if resource is None or not _LOG_GROUP_ARN.fullmatch(resource):
+    if resource is None or not LOG_GROUP_ARN.fullmatch(resource):
         return ()
     return (resource.removesuffix(":*") if resource.endswith(":*") else f"{resource}:*",)
-
-
-_LOG_GROUP_ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
 def target_name(target: str) -> str:
