@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -30,6 +29,7 @@ from torpor_account.storage.private import closed_to_others
 from torpor_account.storage.shared_secrets import shared_secret
 from torpor_account.storage.tag_store import Tags
 from torpor_account.topics import Topics
+from torpor_container.frozen_class import frozen
 
 if TYPE_CHECKING:
     from torpor_account.access.callers import Callers
@@ -68,7 +68,7 @@ class AccountOptions(Protocol):
     def rate_limits(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class AccountSurroundings:
     """What the account takes from whoever is around it: an endpoint, whose parts need the account first."""
 

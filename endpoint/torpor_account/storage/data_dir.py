@@ -7,10 +7,10 @@ import os
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from torpor_container.frozen_class import frozen
 from torpor_container.waiting.quiet_time import QuietClock
 
 SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
@@ -32,7 +32,7 @@ class DataDirInUse(Exception):
     """Another endpoint uses this data folder."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DataDir:
     """The paths in a data folder. `root` is absolute."""
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from torpor_account.storage.databases.database import Database, DatabasePart, Migration
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
     MOMENT_DIGITS,
@@ -141,7 +142,7 @@ _STEPS = (
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, further=True, expendable=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class Retention:
     """How much the ledger keeps.
 

@@ -1,9 +1,9 @@
 """Holds the parts of the endpoint that SageMaker's services act on. Each takes those that it needs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torpor_account.aws.wire.asgi import App
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.late_jobs import LateJobs
@@ -12,7 +12,7 @@ from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.storage.store import Store
 
 
-@dataclass(frozen=True)
+@frozen
 class SageMakerParts:
     """The parts that the endpoint makes when it starts, and that these services share."""
 

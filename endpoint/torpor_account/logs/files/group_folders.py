@@ -5,12 +5,12 @@ All groups below `ENDPOINTS` and `COMPONENTS`, and those of jobs, are Torpor's. 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_account.aws.calls import NotOurs
 from torpor_account.core.log_groups import log_group_name
 from torpor_account.logs import errors
+from torpor_container.frozen_class import frozen
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"
 COMPONENTS = "/aws/sagemaker/InferenceComponents/"
@@ -30,13 +30,13 @@ def is_ours(name: str) -> bool:
     return name.startswith((ENDPOINTS, COMPONENTS)) or name in OF_JOBS
 
 
-@dataclass(frozen=True)
+@frozen
 class Stream:
     name: str
     log: Path
 
 
-@dataclass(frozen=True)
+@frozen
 class LogGroup:
     name: str
     folder: Path
@@ -55,7 +55,7 @@ class LogGroup:
         return stream
 
 
-@dataclass(frozen=True)
+@frozen
 class Groups:
     """All groups. `endpoints` has a folder for each endpoint, and `components` for each inference component, with one
     for each variant; the others have one per job."""

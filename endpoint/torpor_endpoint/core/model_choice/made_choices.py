@@ -1,9 +1,9 @@
 """The record of choices that were made: which group and which need, the model that answered, and why that one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.model_choice.choosing_model import ModelChoice, told_choice, told_need
 
 NO_NEED = "any model"
@@ -23,7 +23,7 @@ class ChoiceKey(NamedTuple):
     """The key, of a model with versions that of the one that answered."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MadeChoices:
     """Requests of one minute that named the same group, needed the same, and were answered by the same model.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from torpor_account.s3.access.embedded import NotStored, Storage, StorageError
+from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.model_choice.group_file import FILE_MAX_BYTES, BadGroupFile, group_name, read_group
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup
 from torpor_endpoint.core.resource_records import Container, Variant
@@ -19,7 +20,7 @@ GROUPS_MAX = 1000
 """The most groups of one prefix. Files beyond that are not read, and their names answer no call."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupsBelow:
     """What lies below a prefix: each group, or why its file is none, and those of the names in them that are keys."""
 
