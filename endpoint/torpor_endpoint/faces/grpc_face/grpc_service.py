@@ -10,7 +10,7 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
 from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, UNARY, message
-from torpor_endpoint.faces.grpc_face.grpc_tensors import BadTensor, body_of, response_of
+from torpor_endpoint.faces.grpc_face.grpc_tensors import BadAnswer, BadTensor, body_of, response_of
 from torpor_endpoint.faces.grpc_face.http_questions import HttpAnswer, HttpQuestions, model_path
 
 NAME = f"{PACKAGE}.{SERVICE}"
@@ -115,7 +115,10 @@ class InferenceService:
         answer = await self._questions.ask(context, "POST", path, body, (length,))
         _check(answer)
         size = answer.headers.get(JSON_LENGTH)
-        return response_of(answer.body, None if size is None else int(size))
+        try:
+            return response_of(answer.body, None if size is None else int(size))
+        except BadAnswer as error:
+            raise RefusedByFace(grpc.StatusCode.INTERNAL, str(error)) from None
 
     async def _stream(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         """One answer for each request, in their order. A refusal ends no stream: it is an answer, as at Triton."""

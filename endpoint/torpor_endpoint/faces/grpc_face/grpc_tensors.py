@@ -27,6 +27,10 @@ class BadTensor(ValueError):
     """A request that no body stands for. The text says which tensor, and why."""
 
 
+class BadAnswer(ValueError):
+    """An answer of a container that is no response of the protocol. The text says why."""
+
+
 def body_of(request: Any) -> tuple[int, bytes]:
     """The body of a ModelInferRequest, and the length of its JSON. Raises BadTensor."""
     data = _data_of(request)
@@ -53,8 +57,16 @@ def body_of(request: Any) -> tuple[int, bytes]:
 
 
 def response_of(body: bytes, json_length: int | None) -> Any:
-    """The ModelInferResponse of an answer. `json_length` is None for one that is JSON alone."""
-    document = json.loads(body if json_length is None else body[:json_length])
+    """The ModelInferResponse of an answer. `json_length` is None for one that is JSON alone, as containers answer that
+    write no tensors in binary. Raises BadAnswer."""
+    try:
+        return _response_of(json.loads(body if json_length is None else body[:json_length]), body, json_length)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, struct.error) as error:
+        text = f"{type(error).__name__}: {error}"
+        raise BadAnswer(f"the model's answer is no response of the Open Inference Protocol: {text}") from None
+
+
+def _response_of(document: Any, body: bytes, json_length: int | None) -> Any:
     response = message("ModelInferResponse")(
         model_name=document.get("model_name", ""),
         model_version=document.get("model_version", ""),
@@ -63,10 +75,31 @@ def response_of(body: bytes, json_length: int | None) -> Any:
     at = len(body) if json_length is None else json_length
     for output in document["outputs"]:
         response.outputs.add(name=output["name"], datatype=output["datatype"], shape=output["shape"])
-        size = output["parameters"]["binary_data_size"]
+        size = output.get("parameters", {}).get("binary_data_size")
+        if size is None:
+            response.raw_output_contents.append(_in_binary(output["datatype"], _flat(output["data"])))
+            continue
+        if not 0 <= size <= len(body) - at:
+            raise ValueError(f"output {output['name']} has {len(body) - at} bytes left of {size}")
         response.raw_output_contents.append(body[at : at + size])
         at += size
     return response
+
+
+def _in_binary(datatype: str, values: list[Any]) -> bytes:
+    """The elements of a tensor that an answer has in JSON, as those are which it has in binary."""
+    if datatype == "BYTES":
+        texts = [str(one).encode() for one in values]
+        return b"".join(struct.pack("<I", len(one)) + one for one in texts)
+    letter = "e" if datatype == "FP16" else CONTENTS[datatype][1]
+    return struct.pack(f"<{len(values)}{letter}", *values)
+
+
+def _flat(values: Any) -> list[Any]:
+    """The elements of nested lists, in their order."""
+    if not isinstance(values, list):
+        return [values]
+    return [element for inner in values for element in _flat(inner)]
 
 
 def _data_of(request: Any) -> list[bytes]:

@@ -10,8 +10,10 @@ from urllib.parse import quote, unquote
 
 from torpor_account.aws.wire.asgi import App, Message, Scope
 
-DROPPED = ("grpc-", ":", "content-", "te", "host", "transfer-", "connection", "inference-header-")
-"""How the names of metadata begin that are no headers of the request over REST."""
+DROPPED = frozenset(("te", "host", "connection"))
+"""The metadata that are no headers of the request over REST."""
+DROPPED_BEGINNINGS = ("grpc-", ":", "content-", "transfer-", "inference-header-")
+"""How the names of others begin."""
 
 
 class HttpAnswer(NamedTuple):
@@ -91,5 +93,5 @@ def _headers(metadata: Any) -> list[tuple[bytes, bytes]]:
     return [
         (name.encode(), value.encode() if isinstance(value, str) else value)
         for name, value in pairs
-        if not name.startswith(DROPPED) and not name.endswith("-bin")
+        if name not in DROPPED and not name.startswith(DROPPED_BEGINNINGS) and not name.endswith("-bin")
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.faces.grpc_face.grpc_messages import message
-from torpor_endpoint.faces.grpc_face.grpc_tensors import BadTensor, body_of, response_of
+from torpor_endpoint.faces.grpc_face.grpc_tensors import BadAnswer, BadTensor, body_of, response_of
 
 
 def request(datatype: str, raw: tuple[bytes, ...] = (), shape: tuple[int, ...] = (2,), **contents: Any) -> Any:
@@ -75,3 +75,47 @@ def test_an_answer_has_its_outputs_raw() -> None:
     found = response_of(head + b"xyz", len(head))
     assert ([one.name for one in found.outputs], list(found.raw_output_contents)) == (["a", "b"], [b"xy", b"z"])
     assert (found.model_name, found.id) == ("m", "7")
+
+
+def answer_with(**output: Any) -> bytes:
+    return json.dumps({"model_name": "m", "outputs": [{"name": "y", "shape": [2], **output}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("datatype", "elements", "written"),
+    [
+        ("FP32", [[0.5], [2.0]], struct.pack("<2f", 0.5, 2.0)),
+        ("FP16", [0.5, 2.0], struct.pack("<2e", 0.5, 2.0)),
+        ("BOOL", [True, False], b"\1\0"),
+        ("BYTES", ["a", "é"], b"\1\0\0\0a\2\0\0\0" + "é".encode()),
+    ],
+)
+def test_tensors_that_a_container_answers_in_json_are_written_in_binary(
+    datatype: str, elements: list[Any], written: bytes
+) -> None:
+    response = response_of(answer_with(datatype=datatype, data=elements), None)
+    assert list(response.raw_output_contents) == [written]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"{}",
+        b"no JSON",
+        b'{"outputs": 1}',
+        answer_with(datatype="FP32"),
+        answer_with(datatype="INT8", data=[1000]),
+        answer_with(datatype="BF16", data=[1.0, 2.0]),
+        answer_with(datatype="FP32", data=["a", "b"]),
+    ],
+)
+def test_an_answer_that_is_no_response_of_the_protocol_is_refused(body: bytes) -> None:
+    with pytest.raises(BadAnswer, match="no response of the Open Inference Protocol"):
+        response_of(body, None)
+
+
+def test_an_answer_whose_data_are_cut_short_is_refused() -> None:
+    head = answer_with(datatype="FP32", parameters={"binary_data_size": 8})
+    with pytest.raises(BadAnswer, match="output y has 4 bytes left of 8"):
+        response_of(head + b"abcd", len(head))
