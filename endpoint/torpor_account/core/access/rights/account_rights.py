@@ -20,7 +20,7 @@ from torpor_account.core.access.rights.right_rows import (
     same,
     unnamed,
 )
-from torpor_account.core.log_groups import log_group_name
+from torpor_account.core.log_group_names import log_group_name
 
 
 def _log_group(params: Params, place: AccessPlace) -> Sequence[str | None]:
