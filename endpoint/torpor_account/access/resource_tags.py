@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from torpor_account.core.log_group_names import log_group_name
+from torpor_account.core.access.rights.log_group_names import log_group_name
 from torpor_account.logs.files.group_folders import is_ours
 
 LOGS = "arn:aws:logs:"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torpor_account.aws.calls import Call, Guard
-from torpor_account.core.log_group_names import log_group_name
+from torpor_account.core.access.rights.log_group_names import log_group_name
 from torpor_account.logs import errors
 from torpor_account.logs.files.group_folders import is_ours
 from torpor_account.logs.files.stream_reader import Logs

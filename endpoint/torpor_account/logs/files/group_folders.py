@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torpor_account.aws.calls import NotOurs
-from torpor_account.core.log_group_names import log_group_name
+from torpor_account.core.access.rights.log_group_names import log_group_name
 from torpor_account.logs import errors
 from torpor_container.frozen_class import frozen
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torpor_account.core.access.needs import AccessPlace
+from torpor_account.core.access.rights.log_group_names import log_group_name
 from torpor_account.core.access.rights.right_rows import (
     Keys,
     Params,
@@ -20,7 +21,6 @@ from torpor_account.core.access.rights.right_rows import (
     same,
     unnamed,
 )
-from torpor_account.core.log_group_names import log_group_name
 
 
 def _log_group(params: Params, place: AccessPlace) -> Sequence[str | None]:

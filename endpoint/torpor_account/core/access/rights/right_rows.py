@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
-from torpor_account.core.log_group_names import LOG_GROUP_ARN
+from torpor_account.core.access.rights.log_group_names import LOG_GROUP_ARN
 from torpor_container.core.target_names import is_target, name_of
 from torpor_container.frozen_class import frozen
 
