@@ -7,13 +7,14 @@ switches.
 import asyncio
 import logging
 from contextlib import suppress
-
-from starlette.exceptions import HTTPException
+from typing import TYPE_CHECKING
 
 from torpor_account.log_lines import about
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
-from torpor_endpoint.fleet.retiring import BESIDE, ModelPlace, places_of, updated
 from torpor_endpoint.fleet.settling import Settling
+
+if TYPE_CHECKING:
+    from torpor_endpoint.fleet.retiring import ModelPlace
 
 RETRY_S = 60.0
 """How long an object is left alone whose model could not be brought up to date."""
@@ -52,7 +53,9 @@ class OverwrittenObjects:
         if self._places(url):
             self._settling.schedule(url)
 
-    def _places(self, url: str) -> list[ModelPlace]:
+    def _places(self, url: str) -> "list[ModelPlace]":
+        from torpor_endpoint.fleet.retiring import BESIDE, places_of
+
         return [
             place for live in self._roster for place in places_of(live, {url}) if place.pool.settings.update == BESIDE
         ]
@@ -64,8 +67,12 @@ class OverwrittenObjects:
         if not all(results) and (loop := self._loop) is not None:
             self._retries[url] = loop.call_later(RETRY_S, self._written, url)
 
-    async def _updated(self, place: ModelPlace) -> bool:
+    async def _updated(self, place: "ModelPlace") -> bool:
         """Whether the instance is up to date."""
+        from starlette.exceptions import HTTPException
+
+        from torpor_endpoint.fleet.retiring import updated
+
         try:
             await updated(place)
         except HTTPException as error:
