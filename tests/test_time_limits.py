@@ -97,7 +97,6 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/dashboard/simulating.py": ("Simulation that the dashboard asks for",),
     "endpoint/torpor_endpoint/faults/routing.py": ("Injected fault",),
     "endpoint/torpor_endpoint/fleet/instance_pool.py": (INSTANCE_STOP,),
-    "endpoint/torpor_endpoint/fleet/retiring.py": (ASKED,),
     "endpoint/torpor_endpoint/fleet/supervision/container_supervisor.py": ("Place for an instance",),
     "endpoint/torpor_endpoint/fleet/supervision/memory_sharing.py": (ASKED,),
     "endpoint/torpor_endpoint/fleet/supervision/probe.py": ("Instance that answers no ping", ASKED),
