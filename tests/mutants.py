@@ -97,6 +97,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "lineage",
         "model_choice",
         "tuning",
+        "pipelines",
         "routing",
         "lifecycle",
         "components",

@@ -28,6 +28,7 @@ def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
         registry=parts.account.registry,
         noted=parts.account.log_marks.noted,
         strict=parts.options.strict,
+        sagemaker=lambda: parts.jobs.sagemaker,
         traces=None if parts.telemetry is None else partial(parts.telemetry.payloads, parts.clock.epoch),
     )
     return JobParts(site)

@@ -63,6 +63,7 @@ class ServiceApps:
     def by_name(self) -> dict[str, App]:
         """The services by botocore's names."""
         own = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in OWN}
+        self._parts.jobs.sagemaker = own["sagemaker"]
         services: dict[str, App] = {**self._parts.account.services(), **own}
         if self._parts.faults is not None:
             from torpor_endpoint.faults.faulty_store import FaultyStore

@@ -82,6 +82,7 @@ def _package(member: str) -> Resources:
 
 
 _GROUP = _named("model-package-group", "ModelPackageGroupName")
+_PIPELINE, _EXECUTION = _named("pipeline", "PipelineName"), _named("pipeline", "PipelineExecutionArn")
 
 
 _ARTIFACT, _ACTION = _named("artifact", "ArtifactArn"), _named("action", "ActionName")
@@ -223,6 +224,12 @@ SAGEMAKER: Rights = {
     **rows(_TUNING, "DescribeHyperParameterTuningJob", "StopHyperParameterTuningJob", "DeleteHyperParameterTuningJob"),
     **rows(_TUNING, "ListTrainingJobsForHyperParameterTuningJob"),
     **rows(anything, "ListHyperParameterTuningJobs"),
+    **rows(_PIPELINE, "CreatePipeline", passes=("RoleArn",), tagged=True),
+    **rows(_PIPELINE, "UpdatePipeline", passes=("RoleArn",)),
+    **rows(_PIPELINE, "DeletePipeline", "DescribePipeline", "StartPipelineExecution", "ListPipelineExecutions"),
+    **rows(_EXECUTION, "DescribePipelineExecution", "StopPipelineExecution", "ListPipelineExecutionSteps"),
+    **rows(_EXECUTION, "DescribePipelineDefinitionForExecution", "ListPipelineParametersForExecution"),
+    **rows(anything, "ListPipelines"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
     **rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),
     **rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),

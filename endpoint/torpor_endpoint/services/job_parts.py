@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torpor_account.aws.wire.asgi import App
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database
+from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.core.ledger_records import TRANSFORM_JOB, InstanceLife
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -21,6 +23,10 @@ from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.scripts.script_process import Fork
 from torpor_endpoint.services.jobs.scripts.script_runs import JobCredentials, ScriptSite
 from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.pipelines.pipeline_records import Pipeline, PipelineExecution
+from torpor_endpoint.services.pipelines.running.execution_work import ExecutionWork
+from torpor_endpoint.services.pipelines.running.sagemaker_calls import SageMakerCalls
+from torpor_endpoint.services.pipelines.running.step_running import NoteStep, StepSite
 from torpor_endpoint.services.processing.lifecycle import ProcessingJob
 from torpor_endpoint.services.processing.running.processing_work import ProcessingWork
 from torpor_endpoint.services.training.lifecycle import TrainingJob
@@ -34,12 +40,15 @@ from torpor_endpoint.services.tuning.running.tuning_work import TuningWork
 TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 """Nobody waits for the answers of an instance whose job has ended or was stopped."""
 
+EXECUTIONS = 200
+"""So many executions of pipelines run at once: they wait for jobs, which have turns of their own."""
+
 
 @dataclass(frozen=True)
 class JobSite:
     """What the jobs of one endpoint share with it. `factory` launches as the endpoint does; `lived` gets the lives of
     the instances of transform jobs, and `noted` each data log that has grown. `strict` and `traces` are those of
-    `TransformSite`."""
+    `TransformSite`, and `sagemaker` the service whose operations the steps of pipelines are."""
 
     database: Database
     clock: Callable[[], float]
@@ -55,11 +64,12 @@ class JobSite:
     registry: MetricRegistry
     noted: Callable[[Path], object]
     strict: bool
+    sagemaker: Callable[[], App]
     traces: TracesOfJob | None
 
 
 class JobParts:
-    """`training`, `processing`, `transform` and `tuning` are the queues of jobs."""
+    """`training`, `processing`, `transform`, `tuning` and `executions`, of pipelines, are the queues of jobs."""
 
     def __init__(self, site: JobSite) -> None:
         cpus = os.cpu_count() or 1
@@ -80,18 +90,33 @@ class JobParts:
         self.tuning_work = TuningWork(self.tuning_records, trial_jobs)
         self.tuning = JobQueue(self.tuning_records, self.tuning_work, parallel=cpus)
 
+        self.pipelines = RecordTable(site.database, "pipelines", Pipeline)
+        self.execution_records = JobRecords(site.database, "pipeline_executions", PipelineExecution, site.clock)
+        work = ExecutionWork(self.execution_records, lambda note: self._step_site(site, note))
+        self.executions = JobQueue(self.execution_records, work, parallel=EXECUTIONS)
+
     def has(self, arn: str) -> bool:
         """Whether a job has this ARN."""
         kinds = (self.training_records, self.processing_records, self.transform_records, self.tuning_records)
-        return any(records.has(arn) for records in kinds)
+        pipeline = self.pipelines.at(arn.rpartition("/")[2])
+        return any(records.has(arn) for records in kinds) or (pipeline is not None and pipeline.arn == arn)
 
     def queues(self) -> tuple[JobQueue[Any], ...]:
         """In the order in which they start."""
-        return (self.training, self.processing, self.transform, self.tuning)
+        return (self.training, self.processing, self.transform, self.tuning, self.executions)
 
     def writing(self) -> set[Path]:
         """The logs of the scripts that run."""
         return self.training_work.runs.writing | self.processing_work.runs.writing
+
+    def _step_site(self, site: JobSite, note: NoteStep) -> StepSite:
+        ended = {
+            "Processing": self.processing.ended,
+            "Training": self.training.ended,
+            "Transform": self.transform.ended,
+            "Tuning": self.tuning.ended,
+        }
+        return StepSite(SageMakerCalls(site.sagemaker), ended, site.storage, site.as_role, site.clock, note)
 
     def _note_exit(self, name: str, message: str) -> None:
         self.processing_records.update(name, lambda job: replace(job, exit_message=message))

@@ -6,17 +6,23 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from torpor_account.aws.wire.asgi import App
 from torpor_account.storage.databases.database import Database
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.job_parts import JobParts
 
-TABLES = ("training_jobs", "processing_jobs", "transform_jobs", "tuning_jobs")
+TABLES = ("training_jobs", "processing_jobs", "transform_jobs", "tuning_jobs", "pipeline_executions")
 """The tables of the records of jobs. `job_parts` has a queue for each."""
 
 
 class LateJobs:
-    """The parts of jobs, which `make` makes once. Any thread may call `made` and `has`, which wait for the disk."""
+    """The parts of jobs, which `make` makes once. Any thread may call `made` and `has`, which wait for the disk.
+
+    `sagemaker` is the service whose operations the steps of pipelines are; who makes it gives it.
+    """
+
+    sagemaker: App
 
     def __init__(self, database: Database, make: "Callable[[], JobParts]") -> None:
         self._database = database

@@ -12,6 +12,9 @@ RUNTIME = "sagemaker-runtime"
 
 
 def _sagemaker() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services.pipelines import differences as of_pipelines
+    from torpor_endpoint.services.pipelines import execution_operations as executions
+    from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
     from torpor_endpoint.services.processing import differences as of_processing
     from torpor_endpoint.services.processing import operations as processing
     from torpor_endpoint.services.sagemaker import differences, service
@@ -29,7 +32,8 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.tuning import operations as tuning
 
     jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS, *tuning.OPERATIONS)
-    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *lineage.OPERATIONS)
+    piped = (*pipelines.OPERATIONS, *executions.OPERATIONS)
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *piped, *lineage.OPERATIONS)
     known = {
         **empty_lists.DIFFERENCES,
         **differences.DIFFERENCES,
@@ -40,6 +44,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_processing.DIFFERENCES,
         **of_transform.DIFFERENCES,
         **of_tuning.DIFFERENCES,
+        **of_pipelines.DIFFERENCES,
     }
     unused = {
         **differences.WITHOUT_EFFECT,

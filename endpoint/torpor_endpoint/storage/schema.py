@@ -60,5 +60,6 @@ RECORDS = DatabasePart(
         record_tables("processing_jobs"),
         record_tables("tuning_jobs"),
         record_tables("fed_versions"),
+        record_tables("pipelines", "pipeline_executions"),
     ),
 )

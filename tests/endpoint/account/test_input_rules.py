@@ -145,6 +145,7 @@ NAMES = {
     "CreateProcessingJob": "ProcessingJobName",
     "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
     "CreateTransformJob": "TransformJobName",
+    "CreatePipeline": "PipelineName",
     "CreateInferenceExperiment": "Name",
     "CreateAction": "ActionName",
     "CreateContext": "ContextName",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
+from torpor_endpoint.services.pipelines import execution_operations as executions
+from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
 from torpor_endpoint.services.processing import operations as processing
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
 from torpor_endpoint.services.sagemaker.components import component_operations as components
@@ -28,7 +30,7 @@ from torpor_endpoint.services.tuning import operations as tuning
 if TYPE_CHECKING:
     from torpor_account.core.access.rights.right_rows import Rights
 
-KEPT = ("Tags", "InferenceExperiments", *empty_lists.KEPT)
+KEPT = ("Tags", "InferenceExperiments", *pipelines.KEPT, *empty_lists.KEPT)
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
 
 NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
@@ -95,6 +97,16 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         scripts,
         check_role,
     )
+    piped = pipelines.Pipelines(
+        jobs.pipelines,
+        jobs.execution_records,
+        jobs.executions,
+        tags.put,
+        tags.forget,
+        parts.clock,
+        not parts.options.auth,
+        check_role,
+    )
     transforming = transform.Transforming(
         jobs.transform_records,
         jobs.transform,
@@ -111,6 +123,7 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         **bound(processing.OPERATIONS, processed),
         **bound(transform.OPERATIONS, transforming),
         **bound(tuning.OPERATIONS, tuned),
+        **bound({**pipelines.OPERATIONS, **executions.OPERATIONS}, piped),
         **bound(experiments.OPERATIONS, parts.experimenting),
     }
     return service(parts.control, account=parts.account, more=more)

@@ -270,7 +270,61 @@ TRANSFORM: dict[str, Row] = {
     "ListTransformJobs": {"NameContains": "walk"},
 }
 
-JOBS: dict[str, Row] = {**TRAINING, **PROCESSING, **TUNING, **TRANSFORM}
+DEFINITION = json.dumps(
+    {
+        "Version": "2020-12-01",
+        "Parameters": [{"Name": "Seconds", "Type": "String", "DefaultValue": "600"}],
+        "Steps": [
+            {
+                "Name": "Sleep",
+                "Type": "Processing",
+                "Arguments": {
+                    "ProcessingResources": {
+                        "ClusterConfig": {"InstanceCount": 1, "InstanceType": "ml.m5.large", "VolumeSizeInGB": 1}
+                    },
+                    "AppSpecification": {
+                        "ImageUri": "torpor",
+                        "ContainerEntrypoint": ["sleep"],
+                        "ContainerArguments": [{"Get": "Parameters.Seconds"}],
+                    },
+                    "RoleArn": ROLE_ARN,
+                },
+            }
+        ],
+    }
+)
+TOKEN = {"ClientRequestToken": "walk" * 8}
+PIPELINES: dict[str, Row] = {
+    "CreatePipeline": {
+        "PipelineName": "walk",
+        "PipelineDisplayName": "Walk",
+        "PipelineDescription": "walks",
+        "PipelineDefinition": DEFINITION,
+        "RoleArn": ROLE_ARN,
+        "ParallelismConfiguration": {"MaxParallelExecutionSteps": 2},
+        "Tags": [TAG],
+        **TOKEN,
+    },
+    "UpdatePipeline": {"PipelineName": "walk", "PipelineDescription": "walks on"},
+    "StartPipelineExecution": {
+        "PipelineName": "walk",
+        "PipelineExecutionDisplayName": "first",
+        "PipelineExecutionDescription": "walks",
+        "PipelineParameters": [{"Name": "Seconds", "Value": "300"}],
+        **TOKEN,
+    },
+    "DescribePipeline": {"PipelineName": "walk"},
+    "ListPipelines": {"PipelineNamePrefix": "walk"},
+    "DescribePipelineDefinitionForExecution": lambda walk: of_execution(walk),
+    "ListPipelineParametersForExecution": lambda walk: of_execution(walk),
+    "ListPipelineExecutionSteps": lambda walk: with_a_step(walk),
+    "StopPipelineExecution": lambda walk: {**of_execution(walk), **TOKEN},
+    "DescribePipelineExecution": lambda walk: of_ended_execution(walk),
+    "ListPipelineExecutions": {"PipelineName": "walk"},
+    "DeletePipeline": {"PipelineName": "walk", **TOKEN},
+}
+
+JOBS: dict[str, Row] = {**TRAINING, **PROCESSING, **TUNING, **TRANSFORM, **PIPELINES}
 
 INFRASTRUCTURE = {
     "InfrastructureType": "RealTimeInference",
@@ -437,6 +491,31 @@ def ended_job(walk: Walk, describe: str, kind: str) -> dict[str, Any]:
     described = getattr(walk.client_of("sagemaker"), describe)
     until(lambda: described(**name)[f"{kind}Status"] in ("Completed", "Stopped", "Failed"), look_s=0.05)
     return name
+
+
+def of_execution(walk: Walk) -> dict[str, Any]:
+    """The parameters of a call on the execution of the pipeline."""
+    return {"PipelineExecutionArn": walk.said("StartPipelineExecution")["PipelineExecutionArn"]}
+
+
+def with_a_step(walk: Walk) -> dict[str, Any]:
+    """The same, once the execution has a step with a job."""
+    named = of_execution(walk)
+    listed = walk.client_of("sagemaker").list_pipeline_execution_steps
+
+    def begun() -> bool:
+        return any(step.get("Metadata") for step in listed(**named)["PipelineExecutionSteps"])
+
+    until(begun, look_s=0.05)
+    return named
+
+
+def of_ended_execution(walk: Walk) -> dict[str, Any]:
+    """The same, once the execution is over."""
+    named = of_execution(walk)
+    described = walk.client_of("sagemaker").describe_pipeline_execution
+    until(lambda: described(**named)["PipelineExecutionStatus"] not in ("Executing", "Stopping"), look_s=0.05)
+    return named
 
 
 def of_experiment(walk: Walk, status: str, params: dict[str, Any]) -> dict[str, Any]:

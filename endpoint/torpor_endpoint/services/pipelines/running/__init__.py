@@ -1,0 +1,1 @@
+"""Runs the executions of pipelines: resolves each step's arguments, calls its operation, and waits for its job."""
