@@ -14,6 +14,9 @@ DIFFERENCES: Final[Mapping[str, str]] = {
 }
 
 WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
-    "CreateHyperParameterTuningJob": ("HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType",)
+    "CreateHyperParameterTuningJob": (
+        "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType",
+        "TrainingJobDefinition.HyperParameterTuningResourceConfig.AllocationStrategy",
+    )
 }
 """By operation, the members that are kept and shown without effect. Those of the training jobs are CreateTrainingJob's."""

@@ -13,6 +13,9 @@ from torpor_endpoint.services.training import rules as training_rules
 OF_ALGORITHM = re.compile(r"(train|validation):([\w@.-]+)")
 """The metrics of the built-in XGBoost: a channel, and a metric of its evaluation."""
 
+OF_TUNING = "HyperParameterTuningResourceConfig"
+"""The member that SageMaker's SDK gives in place of ResourceConfig. It may have several sizes of instances."""
+
 JOB_RULES: Rules[Wire] = (
     (
         lambda job: "TrainingJobDefinitions" in job,
@@ -51,8 +54,8 @@ JOB_RULES: Rules[Wire] = (
         "HyperParameterTuningJobConfig, as HyperParameterTuningJobObjective and ParameterRanges.",
     ),
     (
-        lambda job: "HyperParameterTuningResourceConfig" in job["TrainingJobDefinition"],
-        "TrainingJobDefinition.HyperParameterTuningResourceConfig is not supported by Torpor: give ResourceConfig.",
+        lambda job: {"ResourceConfig", OF_TUNING} <= set(job["TrainingJobDefinition"]),
+        f"TrainingJobDefinition must have exactly one of ResourceConfig and {OF_TUNING}.",
     ),
 )
 
@@ -79,8 +82,10 @@ def checked(job: Wire) -> None:
 def training_request(job: Wire, tuned: Wire) -> dict[str, Any]:
     """The request of a training job with these hyperparameters, without a name."""
     definition = job["TrainingJobDefinition"]
-    ours = ("StaticHyperParameters", "DefinitionName")
+    ours = ("StaticHyperParameters", "DefinitionName", OF_TUNING)
     request = {member: value for member, value in definition.items() if member not in ours}
+    if OF_TUNING in definition:
+        request["ResourceConfig"] = _resources(definition[OF_TUNING])
     return {**request, "HyperParameters": {**_static(job), **tuned}}
 
 
@@ -110,6 +115,14 @@ def metric_regex(job: Wire) -> str | None:
     if built_in is None or not _is_algorithm(job):
         return None
     return rf"{built_in[1]}-{re.escape(built_in[2])}:([-+0-9.eE]+|nan|inf)"
+
+
+def _resources(given: Wire) -> dict[str, Any]:
+    """The resources of a training job. Of several sizes of instances it takes the first: none makes a job faster."""
+    sizes = given.get("InstanceConfigs") or [given]
+    known = ("InstanceType", "InstanceCount", "VolumeSizeInGB")
+    chosen = {member: sizes[0][member] for member in known if member in sizes[0]}
+    return {**chosen, **({"VolumeKmsKeyId": given["VolumeKmsKeyId"]} if "VolumeKmsKeyId" in given else {})}
 
 
 def _static(job: Wire) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.services.helpers.training_in_folder import XGBOOST, TrainingFolder, channel
 from tests.endpoint.services.helpers.tuning_in_folder import open_tuning, tuning_job
 from tests.helpers.waiting import reached
+from torpor_endpoint.services.tuning.rules import checked, training_request
 from torpor_endpoint.services.tuning.running import metric_reading
 from torpor_endpoint.services.tuning.running.metric_reading import last_value
 
@@ -157,6 +158,11 @@ NO_REGEX = {**DEFINITION["AlgorithmSpecification"], "MetricDefinitions": [{"Name
             {},
             "objective metric auc must be defined",
         ),
+        (
+            {},
+            {"TrainingJobDefinition": {**DEFINITION, "HyperParameterTuningResourceConfig": {}}},
+            "exactly one of ResourceConfig",
+        ),
         ({}, {"WarmStartConfig": {}}, "WarmStartConfig is not supported"),
         ({}, {"Autotune": {"Mode": "Enabled"}}, "Autotune is not supported"),
         ({}, {"TrainingJobDefinitions": [DEFINITION]}, "TrainingJobDefinitions is not supported"),
@@ -188,6 +194,22 @@ def test_what_cannot_be_tuned_is_refused_by_name(
             assert (await api("ListHyperParameterTuningJobs"))["HyperParameterTuningJobSummaries"] == []
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30},
+        {"InstanceConfigs": [{"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30}] * 2},
+    ],
+)
+def test_the_resources_may_be_given_as_the_sdk_gives_them(given: dict[str, Any]) -> None:
+    job = tuning_job()
+    definition = {name: value for name, value in job["TrainingJobDefinition"].items() if name != "ResourceConfig"}
+    request = {**job, "TrainingJobDefinition": {**definition, "HyperParameterTuningResourceConfig": given}}
+    checked(request)
+    resources = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30}
+    assert training_request(request, {})["ResourceConfig"] == resources
 
 
 def test_the_last_value_of_a_metric_counts() -> None:
