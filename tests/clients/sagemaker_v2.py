@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
-from tests.clients.v2_workflows import tuning_job, workflow
+from tests.clients.helpers.v2_workflows import tuning_job, workflow
 
 POLL_S = 1
 
