@@ -4,7 +4,9 @@ Most are made when their first request comes: an endpoint that only answers invo
 """
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torpor_account.aws.lazy import LazyApp
@@ -136,8 +138,7 @@ class ServiceApps:
             lambda name: asyncio.to_thread(parts.store.endpoint, name),
             components,
         )
-        ledger = parts.account.folders.ledger.resolve() if parts.options.database is None else None
-        simulating = Simulating(parts.options.what_if, ledger)
+        simulating = Simulating(parts.options.what_if, self._ledger_file)
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
@@ -148,6 +149,15 @@ class ServiceApps:
         from torpor_endpoint.faces.finding_targets import Targets
 
         return FaceModels(self._parts.roster, Targets(self._parts.account.storage))
+
+    def _ledger_file(self) -> AbstractContextManager[Path]:
+        """The ledger as a file: its own, or a copy of a ledger in a database elsewhere."""
+        from torpor_endpoint.ledger.copying import copied
+
+        parts = self._parts
+        if parts.options.database is None:
+            return nullcontext(parts.account.folders.ledger.resolve())
+        return copied(parts.ledger.tables.database)
 
     def _open_inference(self) -> "OpenInferenceFace":
         from torpor_endpoint.faces.models_in_sight import ModelsInSight

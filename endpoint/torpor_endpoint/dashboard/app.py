@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +22,7 @@ from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.dashboard_door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
-from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating
+from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating, question_of
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.ledger.reader import LedgerReader
 
@@ -94,7 +95,7 @@ class Dashboard:
             raise HTTPException(404, f"{live.name} has no variant {variant!r}: it has {', '.join(live.pools)}")
         await self.flush()
         try:
-            work = self.simulating.answer(self.simulating.question(live.pools[variant]))
+            work = self.simulating.answer(partial(question_of, live.pools[variant]))
             return JSONResponse(written(await until_disconnected(request.receive, work)))
         except CannotSimulate as error:
             raise HTTPException(503, str(error)) from error

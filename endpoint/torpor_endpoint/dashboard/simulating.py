@@ -6,7 +6,8 @@ The simulator is no part of this package: whoever composes the endpoint names it
 import asyncio
 import json
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 
 LAST_S = 24 * 3600.0
 WITHIN_S = 120.0
-NO_FILE = "The ledger is in PostgreSQL, and the simulator reads SQLite's files only."
 NO_SIMULATOR = "This endpoint has no simulator. `torpor up` brings one, with the extra torpor[simulator]."
 ERROR_MAX = 2_000
 """The most characters of a simulator's error that are passed on."""
@@ -32,35 +32,29 @@ class CannotSimulate(Exception):
 
 @dataclass(frozen=True)
 class Simulating:
-    """`module` is run by Python's option -m; None where no simulator is installed. `ledger` is the ledger's file, if it
-    has one."""
+    """`module` is run by Python's option -m; None where no simulator is installed. `ledger` gives a file with the
+    ledger, for the time of a block: any thread may enter it."""
 
     module: str | None
-    ledger: Path | None
+    ledger: Callable[[], AbstractContextManager[Path]]
     within_s: float = WITHIN_S
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def unavailable(self) -> str:
         """Why there is no simulator; empty if there is one."""
-        if self.module is None:
-            return NO_SIMULATOR
-        return NO_FILE if self.ledger is None else ""
+        return NO_SIMULATOR if self.module is None else ""
 
-    def question(self, pool: InstancePool) -> WhatIfQuestion:
-        """The question about a variant as it is now. Raises CannotSimulate."""
-        if self.ledger is None:
-            raise CannotSimulate(self.unavailable)
-        return question_of(pool, self.ledger)
-
-    async def answer(self, question: WhatIfQuestion) -> WhatIfAnswer:
-        """Raises CannotSimulate."""
+    async def answer(self, question: Callable[[Path], WhatIfQuestion]) -> WhatIfAnswer:
+        """What the simulator says to a question about the ledger in a file. Raises CannotSimulate, DatabaseFault."""
         if self.module is None:
             raise CannotSimulate(NO_SIMULATOR)
         if self._one.locked():
             raise CannotSimulate("Another simulation runs: try again when it is over.")
         async with self._one:
-            return read(WhatIfAnswer, await self._run(self.module, written(question)))
+            with ExitStack() as kept:
+                path = await asyncio.to_thread(kept.enter_context, self.ledger())
+                return read(WhatIfAnswer, await self._run(self.module, written(question(path))))
 
     async def _run(self, module: str, question: Json) -> Any:
         process = await asyncio.create_subprocess_exec(

@@ -163,6 +163,10 @@ class OwnPages:
         """The costs of each variant and model, from the ledger."""
         return await self.ledger().costs_page(request)
 
+    async def whole_ledger(self, request: Request) -> Response:
+        """The ledger as a file."""
+        return await self.ledger().whole(request)
+
     async def transform_jobs(self, request: Request) -> Response:
         """The transform jobs that began since the endpoint started, with their progress; or one of them (`?job=…`)."""
         name = request.query_params.get("job")
@@ -360,6 +364,7 @@ PAGES = (
     OwnPage(PageName.FAULTS, OwnPages.begin_faults, "have a schedule of faults strike, with --faults", (), "POST"),
     OwnPage(PageName.DENIALS, OwnPages.show_denials, "the latest denials and why, with --auth", ("id", "limit")),
     OwnPage(PageName.TRANSFORM_JOBS, OwnPages.transform_jobs, "the progress of the transform jobs", ("job",)),
+    OwnPage(PageName.LEDGER, OwnPages.whole_ledger, "the whole ledger as a SQLite file, which the simulator reads"),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 

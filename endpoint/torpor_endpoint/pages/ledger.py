@@ -1,14 +1,15 @@
-"""Answers the pages of the ledger, `/_torpor/cold-starts`, `/_torpor/choices` and `/_torpor/costs`, as JSON."""
+"""Answers the pages of the ledger: `/_torpor/cold-starts`, `/_torpor/choices` and `/_torpor/costs`, as JSON, and the
+whole of it as a file, `/_torpor/ledger`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from torpor_container.typed_json import written
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
@@ -27,9 +28,12 @@ from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
 from torpor_endpoint.kept_prices import KeptPricesUnusable
 from torpor_endpoint.ledger.choice_table import latest_choices
+from torpor_endpoint.ledger.copying import copied
 from torpor_endpoint.ledger.reader import ORDERS, LedgerReader, Statement, VariantBill
 
 MODELS = 1000
+PIECE_BYTES = 256 * 1024
+ATTACHED = {"content-disposition": 'attachment; filename="ledger.sqlite"'}
 DAY_S = 24 * 3600.0
 
 Number = TypeVar("Number", int, float)
@@ -98,6 +102,17 @@ class Pages:
 
         return await asyncio.to_thread(page)
 
+    async def whole(self, request: Request) -> Response:
+        """All of the ledger as a SQLite file, which the simulator reads."""
+        await self.written()
+        file = await asyncio.to_thread(self._copy)
+        return StreamingResponse(_read(file), media_type="application/vnd.sqlite3", headers=ATTACHED)
+
+    def _copy(self) -> BinaryIO:
+        """A copy that is gone once it is closed."""
+        with copied(self.reading.tables.database) as path:
+            return path.open("rb")
+
     async def _endpoint(self, request: Request) -> str | None:
         """The endpoint that the request names, or None. The ledger has written everything up to now when it returns."""
         await self.written()
@@ -105,6 +120,12 @@ class Pages:
         if name is not None and not await asyncio.to_thread(self.reading.knows, name):
             raise HTTPException(404, f"the ledger has nothing of an endpoint {name!r}")
         return name
+
+
+def _read(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
 
 
 def _number(request: Request, name: str, kind: Callable[[str], Number], otherwise: Number) -> Number:

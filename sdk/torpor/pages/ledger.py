@@ -1,4 +1,4 @@
-"""Reads cold starts and costs from an endpoint's ledger, with the costs of the same traffic on AWS."""
+"""Reads cold starts and costs from an endpoint's ledger, with the costs of the same traffic on AWS; or all of it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, ColdStart, 
 if TYPE_CHECKING:
     from torpor_endpoint.core.pages.costs import Costs
 
+WHOLE_WITHIN_S = 300.0
+"""A ledger of two weeks may have millions of rows."""
 ALL = LIMIT_MAX
 """The largest limit, for a request that wants all rows."""
 
@@ -51,3 +53,8 @@ def costs(connection: EndpointConnection, which: Which, models: int = ALL) -> "C
     from torpor_endpoint.core.pages.costs import Costs  # it imports the price tables
 
     return read(Costs, connection.json_page(PageName.COSTS, {**which.query, "models": str(models)}))
+
+
+def whole(connection: EndpointConnection) -> bytes:
+    """The ledger as a SQLite file."""
+    return connection.page(PageName.LEDGER, timeout_s=WHOLE_WITHIN_S)

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -68,6 +70,10 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
     with LiveEndpoint(tmp_path, f"--database={database_url}") as live:
         deployed(live)
         answer = live.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
+        copy = tmp_path / "copy.sqlite"
+        copy.write_bytes(live.page("ledger"))
+        with closing(sqlite3.connect(copy)) as ledger:
+            assert ledger.execute("SELECT model FROM cold_starts").fetchall() == [("a.tar.gz",)]
         postgresql.stop()
         try:
             for model in ("a.tar.gz", "b.tar.gz"):  # a warm call and a cold one

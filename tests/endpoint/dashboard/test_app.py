@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
         roster, cards, MetricRegistry(recorded.clock), Readings(), refresh, recorded.clock, record, components
     )
     feed = Feed(looking.look, looking.later, recorded.clock)
-    simulating = Simulating(None, tmp_path / "ledger.sqlite")
+    simulating = Simulating(None, lambda: nullcontext(tmp_path / "ledger.sqlite"))
     yield Dashboard(feed, looking, recorded.reading, recorded.ledger.flush, simulating)
     recorded.ledger.close()
 

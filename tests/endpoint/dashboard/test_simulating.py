@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ print(json.dumps({"requests": 3, "rows": [{"way": question["endpoint"], "hit_rat
 """
 
 
+def here() -> nullcontext[Path]:
+    return nullcontext(Path("ledger.sqlite"))
+
+
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose modules a child process can run."""
@@ -25,7 +30,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(module: str | None, within_s: float = 30.0) -> WhatIfAnswer:
-    return asyncio.run(Simulating(module, Path("ledger.sqlite"), within_s).answer(QUESTION))
+    return asyncio.run(Simulating(module, here, within_s).answer(lambda ledger: QUESTION))
 
 
 def test_the_simulator_gets_the_question_and_its_answer_comes_back(written: Path) -> None:
@@ -54,11 +59,11 @@ def test_one_simulation_runs_at_a_time(written: Path) -> None:
     (written / "simulates.py").write_text(ANSWERS)
 
     async def story() -> None:
-        simulating = Simulating("simulates", Path("ledger.sqlite"))
-        first = asyncio.create_task(simulating.answer(QUESTION))
+        simulating = Simulating("simulates", here)
+        first = asyncio.create_task(simulating.answer(lambda ledger: QUESTION))
         await asyncio.sleep(0)
         with pytest.raises(CannotSimulate, match="Another simulation"):
-            await simulating.answer(QUESTION)
+            await simulating.answer(lambda ledger: QUESTION)
         assert (await first).requests == 3
 
     asyncio.run(story())
@@ -70,7 +75,7 @@ def test_a_process_that_is_no_longer_needed_ends(written: Path) -> None:
     )
 
     async def story() -> None:
-        work = asyncio.create_task(Simulating("sleeps", Path("ledger.sqlite")).answer(QUESTION))
+        work = asyncio.create_task(Simulating("sleeps", here).answer(lambda ledger: QUESTION))
         async with asyncio.timeout(60.0):
             while not (written / "pid").exists() or not (written / "pid").read_text():
                 await asyncio.sleep(0.01)

@@ -37,6 +37,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "label": (("a", "stable=1", *NOWHERE), ExitCode.UNREACHABLE),
     "cold-starts": (NOWHERE, ExitCode.UNREACHABLE),
     "costs": (NOWHERE, ExitCode.UNREACHABLE),
+    "ledger": (("copy.sqlite", *NOWHERE), ExitCode.UNREACHABLE),
     "prices": (("update", "nowhere.json"), ExitCode.FAILED),
     "transform": (("ls", *NOWHERE), ExitCode.UNREACHABLE),
     "logs": (NOWHERE, ExitCode.UNREACHABLE),

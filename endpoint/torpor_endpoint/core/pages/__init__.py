@@ -36,6 +36,7 @@ class PageName(StrEnum):
     LABELS = "labels"
     ORIGIN = "origin"
     CHOICES = "choices"
+    LEDGER = "ledger"
 
 
 class RouterPage(StrEnum):
