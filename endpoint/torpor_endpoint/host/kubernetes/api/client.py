@@ -15,8 +15,11 @@ from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 from torpor_endpoint.host.kubernetes.api.role_rules import refusal
 
 WITHIN_S = 10.0
+CROWDED_S = 20.0
+"""How long a call to a server that has too much to do goes on, beyond WITHIN_S."""
 TOKEN_S = 60.0
 """How long a token is used before it is asked for again. The cluster's own are good for some minutes more."""
+CROWDED = 429
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 SHOWN_MAX = 400
@@ -70,14 +73,19 @@ class KubernetesClient:
         content_type: str = JSON,
         about: tuple[str, str] = ("call", "this"),
     ) -> Object:
-        """One call of a path. `about` is the verb and the resource, for messages."""
+        """One call of a path. `about` is the verb and the resource, for messages. A server that has too much to do says
+        when to call again: nothing of the call was done."""
         import httpx
 
         content = None if body is None else json.dumps(body).encode()
         try:
-            async with asyncio.timeout(2 * WITHIN_S):
-                headers = {"content-type": content_type, **await self._authorization()}
-                answer = await self._http.request(method, path, content=content, params=query, headers=headers)
+            async with asyncio.timeout(WITHIN_S + CROWDED_S):
+                while True:
+                    headers = {"content-type": content_type, **await self._authorization()}
+                    answer = await self._http.request(method, path, content=content, params=query, headers=headers)
+                    if (pause_s := _pause_s(answer.status_code, answer.headers.get("retry-after", ""))) is None:
+                        break
+                    await asyncio.sleep(pause_s)
         except (httpx.HTTPError, OSError) as error:  # TimeoutError is an OSError
             raise self._unreached(error) from error
         if answer.status_code >= 400:
@@ -196,6 +204,13 @@ VERBS = {
     "patch": ("PATCH", MERGE),
     "delete": ("DELETE", JSON),
 }
+
+
+def _pause_s(status: int, retry_after: str) -> float | None:
+    """The seconds after which the server wants the call again; None if it has answered. An eviction that a disruption
+    budget holds up has no such header, and is an answer
+    (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/)."""
+    return max(0.1, float(retry_after)) if status == CROWDED and retry_after.isdecimal() else None
 
 
 def _message(text: str) -> str:

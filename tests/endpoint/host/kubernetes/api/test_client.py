@@ -1,13 +1,14 @@
 """The lines of an answer, as they are read in pieces, and answers that no cluster gives."""
 
 import asyncio
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.api.client import KubernetesClient, LineReader
+from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient, LineReader
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 
 PIECES = st.lists(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=6).map(b"".join), max_size=6)
@@ -49,6 +50,32 @@ def test_an_answer_that_is_no_json_is_an_error_of_the_cluster() -> None:
             await client.close()
 
     asyncio.run(story())
+
+
+CROWDED = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+HELD_UP = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+TAKEN = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@pytest.mark.parametrize(("answers", "refused"), [([CROWDED, CROWDED, TAKEN], False), ([HELD_UP, TAKEN], True)])
+def test_a_server_with_too_much_to_do_is_called_again_when_it_says_so(answers: list[bytes], refused: bool) -> None:
+    left = list(answers)
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n{}")
+        writer.write(left.pop(0))
+        writer.close()
+
+    async def story() -> None:
+        async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            client = KubernetesClient(Cluster(url, "shop", "a test", False, lambda: ""))
+            with pytest.raises(ClusterRefused, match="429") if refused else nullcontext():
+                await client.call("create", "pods", body={})
+            await client.close()
+
+    asyncio.run(story())
+    assert left == ([TAKEN] if refused else [])
 
 
 def test_an_answer_that_falls_silent_has_ended_though_its_connection_is_open() -> None:
