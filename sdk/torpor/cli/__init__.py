@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "label": "versions.labelling:label",
     "cold-starts": "reports.cold_starts:cold_starts",
     "costs": "reports.costs:costs",
-    "ledger": "ledger_copy:ledger",
+    "ledger": "reports.ledger_copy:ledger",
     "prices": "price_lists:app",
     "logs": "logs:logs",
     "replay": "studies.replay:replay",
