@@ -152,7 +152,7 @@ class ServiceApps:
 
     def _ledger_file(self) -> AbstractContextManager[Path]:
         """The ledger as a file: its own, or a copy of a ledger in a database elsewhere."""
-        from torpor_endpoint.ledger.copying import copied
+        from torpor_endpoint.ledger.file_copy import copied
 
         parts = self._parts
         if parts.options.database is None:

@@ -28,7 +28,7 @@ from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
 from torpor_endpoint.kept_prices import KeptPricesUnusable
 from torpor_endpoint.ledger.choice_table import latest_choices
-from torpor_endpoint.ledger.copying import copied
+from torpor_endpoint.ledger.file_copy import copied
 from torpor_endpoint.ledger.reader import ORDERS, LedgerReader, Statement, VariantBill
 
 MODELS = 1000
