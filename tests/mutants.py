@@ -95,6 +95,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "rollouts",
         "versions",
         "lineage",
+        "search",
         "model_choice",
         "tuning",
         "pipelines",

@@ -237,7 +237,7 @@ SAGEMAKER: Rights = {
     **rows(_EXPERIMENT, "StartInferenceExperiment", "StopInferenceExperiment"),
     **rows(_tagged, "AddTags", "DeleteTags", "ListTags"),
     **rows(anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
-    **rows(anything, "ListInferenceComponents"),
+    **rows(anything, "ListInferenceComponents", "Search", "GetSearchSuggestions"),
     **rows(anything, "ListTrainingJobs", "ListTransformJobs", "ListMonitoringSchedules"),
     **rows(anything, *EMPTY_LISTS),
 }  # fmt: skip

@@ -24,6 +24,8 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.sagemaker.left_out import empty_list_operations as empty_lists
     from torpor_endpoint.services.sagemaker.lineage import differences as of_lineage
     from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
+    from torpor_endpoint.services.sagemaker.search import differences as of_search
+    from torpor_endpoint.services.sagemaker.search import search_operations as search
     from torpor_endpoint.services.training import differences as of_training
     from torpor_endpoint.services.training import operations as training
     from torpor_endpoint.services.transform import differences as of_transform
@@ -33,13 +35,15 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
 
     jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS, *tuning.OPERATIONS)
     piped = (*pipelines.OPERATIONS, *executions.OPERATIONS)
-    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *piped, *lineage.OPERATIONS)
+    further = (*lineage.OPERATIONS, *search.OPERATIONS)
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *piped, *further)
     known = {
         **empty_lists.DIFFERENCES,
         **differences.DIFFERENCES,
         **of_components.DIFFERENCES,
         **of_experiments.DIFFERENCES,
         **of_lineage.DIFFERENCES,
+        **of_search.DIFFERENCES,
         **of_training.DIFFERENCES,
         **of_processing.DIFFERENCES,
         **of_transform.DIFFERENCES,

@@ -115,7 +115,9 @@ def test_a_broken_constraint_is_refused_in_the_words_of_aws_with_the_path_of_the
 OWN_RULES = re.compile(
     # AWS's documentation has these rules, and its model lacks them.
     r"must be 10, 20, 30 or a multiple of 60|must be one of missing, ignore|must be JSON|it is no JSON|service:Action"
-    r"|must be a policy document"
+    r"|must be a policy document|Torpor keeps nothing of"
+    # A search names properties that the resource has, and values of their types.
+    r"|has no such property|is a number, and Value|is no list of structures|in NestedFilters it begins with"
     r"|Invalid schedule|time ?zone"
     # Members that exclude each other, or of which one is needed.
     r"|xactly one of|xactly one must|cannot both be|mutually exclusive|cannot be combined|either \w+ or|Direct needs"

@@ -47,7 +47,11 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
 
 
 def describe_endpoint(control: Control, call: Call) -> dict[str, Any]:
-    endpoint = found_endpoint(control, call)
+    return described(control, found_endpoint(control, call))
+
+
+def described(control: Control, endpoint: EndpointRecord) -> dict[str, Any]:
+    """DescribeEndpoint's answer."""
     observed = control.observed
     ready, green = observed.instance_counts(endpoint.name), observed.green_counts(endpoint.name)
     return shapes.endpoint_description(endpoint, ready, green, observed.type_counts(endpoint.name))

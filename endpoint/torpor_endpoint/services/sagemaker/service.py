@@ -22,6 +22,8 @@ from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lin
 from torpor_endpoint.services.sagemaker.lineage.lineage_context import Lineage
 from torpor_endpoint.services.sagemaker.registry import package_group_operations as groups
 from torpor_endpoint.services.sagemaker.registry import package_operations as packages
+from torpor_endpoint.services.sagemaker.search import search_operations as search
+from torpor_endpoint.services.sagemaker.search.searched_kinds import searched_kinds
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
@@ -30,7 +32,7 @@ from torpor_endpoint.services.tuning import operations as tuning
 if TYPE_CHECKING:
     from torpor_account.core.access.rights.right_rows import Rights
 
-KEPT = ("Tags", "InferenceExperiments", *pipelines.KEPT, *empty_lists.KEPT)
+KEPT = ("Tags", "InferenceExperiments", "Results", *pipelines.KEPT, *empty_lists.KEPT)
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
 
 NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
@@ -117,8 +119,10 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         check_role,
     )
     tracked = Lineage(parts.store, jobs.training_records.all, parts.clock)
+    kinds = searched_kinds(parts.control, jobs.training_records.all, jobs.tuning_work.all, jobs.transform_records.all)
     more = {
         **bound(lineage.OPERATIONS, tracked),
+        **bound(search.OPERATIONS, search.Searching(kinds)),
         **bound(training.OPERATIONS, trained),
         **bound(processing.OPERATIONS, processed),
         **bound(transform.OPERATIONS, transforming),

@@ -52,6 +52,20 @@ SAGEMAKER: dict[str, Row] = {
     "DescribeModelPackage": {"ModelPackageName": f"{SAGEMAKER_ARN}:model-package/walk/1"},
     "ListModelPackages": {"ModelPackageGroupName": "walk"},
     "BatchDescribeModelPackage": {"ModelPackageArnList": [f"{SAGEMAKER_ARN}:model-package/walk/1"]},
+    "Search": {
+        "Resource": "ModelPackage",
+        "SearchExpression": {
+            "Filters": [{"Name": "ModelPackageVersion", "Operator": "GreaterThan", "Value": "0"}],
+            "NestedFilters": [
+                {
+                    "NestedPropertyName": "InferenceSpecification.Containers",
+                    "Filters": [{"Name": "InferenceSpecification.Containers.Image", "Value": "torpor"}],
+                }
+            ],
+        },
+        "SortBy": "ModelPackageVersion",
+    },
+    "GetSearchSuggestions": {"Resource": "ModelPackageGroup"},
     "PutModelPackageGroupPolicy": {"ModelPackageGroupName": "walk", "ResourcePolicy": GROUP_POLICY},
     "GetModelPackageGroupPolicy": {"ModelPackageGroupName": "walk"},
     "DeleteModelPackageGroupPolicy": {"ModelPackageGroupName": "walk"},

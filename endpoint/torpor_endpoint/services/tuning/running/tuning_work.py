@@ -59,6 +59,10 @@ class TuningWork:
         """The job with its trials as they are now. It waits for the disk."""
         return replace(job, trials=tuple(map(self._trial_jobs.seen, job.trials)))
 
+    def all(self) -> tuple[TuningJob, ...]:
+        """All tuning jobs, as `current` gives each."""
+        return tuple(map(self.current, self._records.all()))
+
 
 class TuningCourse:
     """The course of one tuning job, from its first training job to its last. `trials` is what is recorded."""

@@ -1,0 +1,1 @@
+"""Search and GetSearchSuggestions, over the records that other operations describe."""
