@@ -9,6 +9,7 @@ VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "res
     "variant_setup",
     "protocols",
     "registry",
+    "recommendations",
     "left_out",
 }
 """Modules and folders of the cores that hold values and texts, and decide next to nothing."""

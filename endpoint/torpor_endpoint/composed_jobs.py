@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.ledger_file import ledger_file
 from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
 
@@ -30,5 +31,9 @@ def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
         strict=parts.options.strict,
         sagemaker=lambda: parts.jobs.sagemaker,
         traces=None if parts.telemetry is None else partial(parts.telemetry.payloads, parts.clock.epoch),
+        store=parts.store,
+        simulator=parts.options.what_if,
+        ledger=partial(ledger_file, parts),
+        flush_ledger=parts.flush_ledger,
     )
     return JobParts(site)

@@ -4,9 +4,7 @@ Most are made when their first request comes: an endpoint that only answers invo
 """
 
 import asyncio
-from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torpor_account.aws.lazy import LazyApp
@@ -124,6 +122,7 @@ class ServiceApps:
         from torpor_endpoint.dashboard.feed import Feed
         from torpor_endpoint.dashboard.looking import Looking
         from torpor_endpoint.dashboard.simulating import Simulating
+        from torpor_endpoint.ledger_file import ledger_file
 
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
@@ -138,7 +137,7 @@ class ServiceApps:
             lambda name: asyncio.to_thread(parts.store.endpoint, name),
             components,
         )
-        simulating = Simulating(parts.options.what_if, self._ledger_file)
+        simulating = Simulating(parts.options.what_if, partial(ledger_file, parts))
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
@@ -149,15 +148,6 @@ class ServiceApps:
         from torpor_endpoint.faces.finding_targets import Targets
 
         return FaceModels(self._parts.roster, Targets(self._parts.account.storage))
-
-    def _ledger_file(self) -> AbstractContextManager[Path]:
-        """The ledger as a file: its own, or a copy of a ledger in a database elsewhere."""
-        from torpor_endpoint.ledger.file_copy import copied
-
-        parts = self._parts
-        if parts.options.database is None:
-            return nullcontext(parts.account.folders.ledger.resolve())
-        return copied(parts.ledger.tables.database)
 
     def _open_inference(self) -> "OpenInferenceFace":
         from torpor_endpoint.faces.models_in_sight import ModelsInSight

@@ -64,6 +64,7 @@ _MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config"
 _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
 _PROCESSING = _sagemaker("processing-job", "ProcessingJobName")
 _TUNING = _sagemaker("hyper-parameter-tuning-job", "HyperParameterTuningJobName")
+_RECOMMENDATIONS = _sagemaker("inference-recommendations-job", "JobName")
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
 
 
@@ -219,7 +220,6 @@ SAGEMAKER: Rights = {
     **rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob", "DeleteTrainingJob"),
     **rows(_PROCESSING, "CreateProcessingJob", keys=_OF_PROCESSING_JOB, passes=("RoleArn",), tagged=True),
     **rows(_PROCESSING, "DescribeProcessingJob", "StopProcessingJob", "DeleteProcessingJob"),
-    **rows(anything, "ListProcessingJobs"),
     **rows(_TUNING, "CreateHyperParameterTuningJob", keys=_OF_TUNING_JOB, passes=(_TRIAL_ROLE,), tagged=True),
     **rows(_TUNING, "DescribeHyperParameterTuningJob", "StopHyperParameterTuningJob", "DeleteHyperParameterTuningJob"),
     **rows(_TUNING, "ListTrainingJobsForHyperParameterTuningJob"),
@@ -230,6 +230,10 @@ SAGEMAKER: Rights = {
     **rows(_EXECUTION, "DescribePipelineExecution", "StopPipelineExecution", "ListPipelineExecutionSteps"),
     **rows(_EXECUTION, "DescribePipelineDefinitionForExecution", "ListPipelineParametersForExecution"),
     **rows(anything, "ListPipelines"),
+    **rows(anything, "ListProcessingJobs", "ListInferenceRecommendationsJobs"),
+    **rows(_RECOMMENDATIONS, "CreateInferenceRecommendationsJob", passes=("RoleArn",), tagged=True),
+    **rows(_RECOMMENDATIONS, "DescribeInferenceRecommendationsJob", "ListInferenceRecommendationsJobSteps"),
+    **rows(_RECOMMENDATIONS, "StopInferenceRecommendationsJob"),
     **rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
     **rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),
     **rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),

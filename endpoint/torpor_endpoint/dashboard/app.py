@@ -22,9 +22,10 @@ from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.dashboard_door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
-from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating, question_of
+from torpor_endpoint.dashboard.simulating import Simulating, question_of
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.ledger.reader import LedgerReader
+from torpor_endpoint.simulator_process import CannotSimulate
 
 FILES = Path(__file__).with_name("static")
 FRESH = MappingProxyType({"cache-control": "no-cache"})

@@ -4,30 +4,19 @@ The simulator is no part of this package: whoever composes the endpoint names it
 """
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from torpor_container.typed_json import read, written
-from torpor_container.waiting.quiet_timeout import patiently
-from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
 from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.simulator_process import NO_SIMULATOR, CannotSimulate, asked
 
 LAST_S = 24 * 3600.0
 WITHIN_S = 120.0
-NO_SIMULATOR = "This endpoint has no simulator. `torpor up` brings one, with the extra torpor[simulator]."
-ERROR_MAX = 2_000
-"""The most characters of a simulator's error that are passed on."""
-
-
-class CannotSimulate(Exception):
-    """The simulator is not there, is busy, or gave up. The message says which."""
 
 
 @dataclass(frozen=True)
@@ -54,28 +43,7 @@ class Simulating:
         async with self._one:
             with ExitStack() as kept:
                 path = await asyncio.to_thread(kept.enter_context, self.ledger())
-                return read(WhatIfAnswer, await self._run(self.module, written(question(path))))
-
-    async def _run(self, module: str, question: Json) -> Any:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            async with patiently(self.within_s):
-                answer, error = await process.communicate(json.dumps(question).encode())
-        except TimeoutError:
-            raise CannotSimulate(f"The simulation took longer than {self.within_s:g} s.") from None
-        finally:
-            if process.returncode is None:  # the caller left, or it took too long
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-        if process.returncode:
-            raise CannotSimulate(error.decode(errors="replace").strip()[-ERROR_MAX:] or "The simulator failed.")
-        return json.loads(answer)
+                return read(WhatIfAnswer, await asked(self.module, written(question(path)), within_s=self.within_s))
 
 
 def question_of(pool: InstancePool, ledger: Path) -> WhatIfQuestion:

@@ -1,7 +1,8 @@
-"""The parts of training, processing, transform and tuning jobs: their records, their work and their queues."""
+"""The parts of all jobs: their records, what does their work, and their queues."""
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from torpor_endpoint.services.pipelines.running.sagemaker_calls import SageMaker
 from torpor_endpoint.services.pipelines.running.step_running import NoteStep, StepSite
 from torpor_endpoint.services.processing.lifecycle import ProcessingJob
 from torpor_endpoint.services.processing.running.processing_work import ProcessingWork
+from torpor_endpoint.services.recommendations.measured_variants import MeasuredVariants
+from torpor_endpoint.services.recommendations.recommendation_stages import RecommendationsJob
+from torpor_endpoint.services.recommendations.recommendation_work import RecommendationWork
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
@@ -36,6 +40,7 @@ from torpor_endpoint.services.transform.running.transform_work import TracesOfJo
 from torpor_endpoint.services.tuning.lifecycle import TuningJob
 from torpor_endpoint.services.tuning.running.trial_jobs import TrialJobs
 from torpor_endpoint.services.tuning.running.tuning_work import TuningWork
+from torpor_endpoint.storage.store import Store
 
 TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 """Nobody waits for the answers of an instance whose job has ended or was stopped."""
@@ -66,10 +71,15 @@ class JobSite:
     strict: bool
     sagemaker: Callable[[], App]
     traces: TracesOfJob | None
+    store: Store
+    simulator: str | None  # the module that recommends
+    ledger: Callable[[], AbstractContextManager[Path]]  # as a file, for a block
+    flush_ledger: Callable[[], Awaitable[None]]
 
 
 class JobParts:
-    """`training`, `processing`, `transform`, `tuning` and `executions`, of pipelines, are the queues of jobs."""
+    """`training`, `processing`, `transform`, `tuning`, `recommending` and `executions`, of pipelines, are the queues of
+    jobs."""
 
     def __init__(self, site: JobSite) -> None:
         cpus = os.cpu_count() or 1
@@ -89,6 +99,8 @@ class JobParts:
         trial_jobs = TrialJobs(self.training_records, self.training, folders.training_logs, site.clock)
         self.tuning_work = TuningWork(self.tuning_records, trial_jobs)
         self.tuning = JobQueue(self.tuning_records, self.tuning_work, parallel=cpus)
+        self.recommendation_records = JobRecords(site.database, "recommendation_jobs", RecommendationsJob, site.clock)
+        self.recommending = JobQueue(self.recommendation_records, self._recommendation_work(site))
 
         self.pipelines = RecordTable(site.database, "pipelines", Pipeline)
         self.execution_records = JobRecords(site.database, "pipeline_executions", PipelineExecution, site.clock)
@@ -97,13 +109,14 @@ class JobParts:
 
     def has(self, arn: str) -> bool:
         """Whether a job has this ARN."""
-        kinds = (self.training_records, self.processing_records, self.transform_records, self.tuning_records)
+        of_training = (self.training_records, self.tuning_records)
+        kinds = (*of_training, self.processing_records, self.transform_records, self.recommendation_records)
         pipeline = self.pipelines.at(arn.rpartition("/")[2])
         return any(records.has(arn) for records in kinds) or (pipeline is not None and pipeline.arn == arn)
 
     def queues(self) -> tuple[JobQueue[Any], ...]:
         """In the order in which they start."""
-        return (self.training, self.processing, self.transform, self.tuning, self.executions)
+        return (self.training, self.processing, self.transform, self.tuning, self.recommending, self.executions)
 
     def writing(self) -> set[Path]:
         """The logs of the scripts that run."""
@@ -117,6 +130,10 @@ class JobParts:
             "Tuning": self.tuning.ended,
         }
         return StepSite(SageMakerCalls(site.sagemaker), ended, site.storage, site.as_role, site.clock, note)
+
+    def _recommendation_work(self, site: JobSite) -> RecommendationWork:
+        variants = MeasuredVariants(site.store)
+        return RecommendationWork(self.recommendation_records, variants, site.simulator, site.ledger, site.flush_ledger)
 
     def _note_exit(self, name: str, message: str) -> None:
         self.processing_records.update(name, lambda job: replace(job, exit_message=message))

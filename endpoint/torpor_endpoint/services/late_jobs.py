@@ -12,7 +12,10 @@ from torpor_account.storage.databases.database import Database
 if TYPE_CHECKING:
     from torpor_endpoint.services.job_parts import JobParts
 
-TABLES = ("training_jobs", "processing_jobs", "transform_jobs", "tuning_jobs", "pipeline_executions")
+TABLES = (
+    *("training_jobs", "processing_jobs", "transform_jobs", "tuning_jobs"),
+    *("recommendation_jobs", "pipeline_executions"),
+)
 """The tables of the records of jobs. `job_parts` has a queue for each."""
 
 

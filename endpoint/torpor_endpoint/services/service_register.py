@@ -17,6 +17,8 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
     from torpor_endpoint.services.processing import differences as of_processing
     from torpor_endpoint.services.processing import operations as processing
+    from torpor_endpoint.services.recommendations import differences as of_recommendations
+    from torpor_endpoint.services.recommendations import recommendation_operations as recommendations
     from torpor_endpoint.services.sagemaker import differences, service
     from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
@@ -33,7 +35,8 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.tuning import differences as of_tuning
     from torpor_endpoint.services.tuning import operations as tuning
 
-    jobs = (*training.OPERATIONS, *processing.OPERATIONS, *transform.OPERATIONS, *tuning.OPERATIONS)
+    of_scripts = (*training.OPERATIONS, *processing.OPERATIONS, *tuning.OPERATIONS)
+    jobs = (*of_scripts, *transform.OPERATIONS, *recommendations.OPERATIONS)
     piped = (*pipelines.OPERATIONS, *executions.OPERATIONS)
     further = (*lineage.OPERATIONS, *search.OPERATIONS)
     operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *piped, *further)
@@ -46,6 +49,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_search.DIFFERENCES,
         **of_training.DIFFERENCES,
         **of_processing.DIFFERENCES,
+        **of_recommendations.DIFFERENCES,
         **of_transform.DIFFERENCES,
         **of_tuning.DIFFERENCES,
         **of_pipelines.DIFFERENCES,
@@ -55,6 +59,7 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_components.WITHOUT_EFFECT,
         **of_training.WITHOUT_EFFECT,
         **of_processing.WITHOUT_EFFECT,
+        **of_recommendations.WITHOUT_EFFECT,
         **of_transform.WITHOUT_EFFECT,
         **of_tuning.WITHOUT_EFFECT,
     }

@@ -61,5 +61,6 @@ RECORDS = DatabasePart(
         record_tables("tuning_jobs"),
         record_tables("fed_versions"),
         record_tables("pipelines", "pipeline_executions"),
+        record_tables("recommendation_jobs"),
     ),
 )

@@ -1,7 +1,8 @@
 """Answers the dashboard's "what if": simulates a variant's last day as it is now and in other ways, side by side.
 
-`python -m torpor.simulator.what_if` reads a `WhatIfQuestion` as JSON from its input, and writes a `WhatIfAnswer`. The
-endpoint runs it as a process of its own. A fault ends it with a line on its error output, and code 1.
+`python -m torpor.simulator.what_if` reads a `WhatIfQuestion` as JSON from its input, and writes a `WhatIfAnswer`; with
+the argument `recommend`, a `RecommendationQuestion` and a `RecommendationAnswer`. The endpoint runs it as a process of
+its own. A fault ends it with a line on its error output, and code 1.
 """
 
 import json
@@ -10,11 +11,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from torpor.errors import TorporError
 from torpor.simulator.costs.single_models import on_serverless
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.ledger_scenario import set_up
+from torpor.simulator.recommending.model_benchmarks import recommended
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.simulator.simulation_result import SimulationResult
@@ -23,6 +26,7 @@ from torpor.time_units import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
 from torpor_container.typed_json import read, written
+from torpor_endpoint.core.recommendations.benchmark_records import RECOMMEND, RecommendationQuestion
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import Prices
@@ -46,8 +50,12 @@ class OtherWay:
 
 def main() -> None:
     os.nice(POLITENESS)
+    asked = json.load(sys.stdin)
     try:
-        answer = answered(read(WhatIfQuestion, json.load(sys.stdin)))
+        if sys.argv[1:] == [RECOMMEND]:
+            answer: Any = recommended(read(RecommendationQuestion, asked), current_prices())
+        else:
+            answer = answered(read(WhatIfQuestion, asked))
     except (TorporError, KeptPricesUnusable) as error:
         sys.exit(str(error))
     json.dump(written(answer), sys.stdout)

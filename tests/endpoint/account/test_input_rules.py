@@ -148,6 +148,7 @@ NAMES = {
     "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
     "CreateTransformJob": "TransformJobName",
     "CreatePipeline": "PipelineName",
+    "CreateInferenceRecommendationsJob": "JobName",
     "CreateInferenceExperiment": "Name",
     "CreateAction": "ActionName",
     "CreateContext": "ContextName",

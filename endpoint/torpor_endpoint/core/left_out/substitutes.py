@@ -18,7 +18,7 @@ CAPTURE = (
 
 SUBSTITUTES: Final[tuple[tuple[str, str], ...]] = (
     (r"\w*(AIBenchmark|AIRecommendation|AIWorkload)\w*", "Measure the endpoint itself, by `torpor replay` and `torpor plan`."),
-    (r"\w*InferenceRecommendations\w*|GetScalingConfigurationRecommendation", "`torpor plan` recommends an instance type and a scaling policy."),
+    (r"GetScalingConfigurationRecommendation", "Take MaxInvocations of DescribeInferenceRecommendationsJob for a target of PutScalingPolicy."),
     (r"\w*(AutoML)\w*", "Call CreateTrainingJob with an algorithm or a script of your own."),
     (r"\w*PipelineVersions?", "A pipeline has one definition here: DescribePipeline shows it, and UpdatePipeline replaces it."),
     (r"SendPipelineExecutionStep\w*", "Torpor has no callback steps: let a processing job wait for what the callback would tell."),

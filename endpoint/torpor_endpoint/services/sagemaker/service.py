@@ -1,6 +1,6 @@
 """SageMaker's control plane as a service: its operations in one table. Those on inference components are in
 `components/`, on inference experiments in `experiments/`, on jobs in `services/training`,
-`services/processing` and `services/transform`."""
+`services/processing`, `services/transform` and `services/recommendations`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from torpor_endpoint.services.jobs.job_roles import any_role
 from torpor_endpoint.services.pipelines import execution_operations as executions
 from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
 from torpor_endpoint.services.processing import operations as processing
+from torpor_endpoint.services.recommendations import recommendation_operations as recommendations
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
 from torpor_endpoint.services.sagemaker.components import component_operations as components
 from torpor_endpoint.services.sagemaker.context import Control
@@ -118,6 +119,9 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         parts.options.strict,
         check_role,
     )
+    recommending = recommendations.Recommending(
+        jobs.recommendation_records, jobs.recommending, tags.put, parts.clock, check_role
+    )
     tracked = Lineage(parts.store, jobs.training_records.all, parts.clock)
     kinds = searched_kinds(parts.control, jobs.training_records.all, jobs.tuning_work.all, jobs.transform_records.all)
     more = {
@@ -129,5 +133,6 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         **bound(tuning.OPERATIONS, tuned),
         **bound({**pipelines.OPERATIONS, **executions.OPERATIONS}, piped),
         **bound(experiments.OPERATIONS, parts.experimenting),
+        **bound(recommendations.OPERATIONS, recommending),
     }
     return service(parts.control, account=parts.account, more=more)

@@ -338,7 +338,36 @@ PIPELINES: dict[str, Row] = {
     "DeletePipeline": {"PipelineName": "walk", **TOKEN},
 }
 
-JOBS: dict[str, Row] = {**TRAINING, **PROCESSING, **TUNING, **TRANSFORM, **PIPELINES}
+RECOMMENDATIONS: dict[str, Row] = {
+    "CreateInferenceRecommendationsJob": {
+        "JobName": "walk",
+        "JobType": "Advanced",
+        "JobDescription": "walks",
+        "RoleArn": ROLE_ARN,
+        "InputConfig": {
+            "ModelName": "walk",
+            "JobDurationInSeconds": 300,
+            "TrafficPattern": {
+                "TrafficType": "PHASES",
+                "Phases": [{"InitialNumberOfUsers": 1, "SpawnRate": 1, "DurationInSeconds": 120}],
+            },
+            "ResourceLimit": {"MaxNumberOfTests": 2, "MaxParallelOfTests": 1},
+            "EndpointConfigurations": [{"InstanceType": "ml.m5.large"}],
+        },
+        "StoppingConditions": {
+            "MaxInvocations": 1000,
+            "ModelLatencyThresholds": [{"Percentile": "P95", "ValueInMilliseconds": 500}],
+            "FlatInvocations": "Stop",
+        },
+        "Tags": [TAG],
+    },
+    "DescribeInferenceRecommendationsJob": {"JobName": "walk"},
+    "ListInferenceRecommendationsJobs": {"NameContains": "walk"},
+    "ListInferenceRecommendationsJobSteps": {"JobName": "walk"},
+    "StopInferenceRecommendationsJob": {"JobName": "walk"},
+}
+
+JOBS: dict[str, Row] = {**TRAINING, **PROCESSING, **TUNING, **TRANSFORM, **RECOMMENDATIONS, **PIPELINES}
 
 INFRASTRUCTURE = {
     "InfrastructureType": "RealTimeInference",

@@ -1,0 +1,1 @@
+"""What a recommendations job asks the simulator, as values."""
