@@ -26,10 +26,10 @@ from torpor.time_units import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
 from torpor_container.typed_json import read, written
-from torpor_endpoint.core.recommendations.benchmark_records import RECOMMEND, RecommendationQuestion
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import Prices
+from torpor_endpoint.core.recommendations.benchmark_records import RECOMMEND, RecommendationQuestion
 from torpor_endpoint.kept_prices import KeptPricesUnusable, current_prices
 
 REQUESTS_MAX = 200_000

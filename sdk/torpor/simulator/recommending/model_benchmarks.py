@@ -21,14 +21,14 @@ from torpor.time_units import HOUR_S, MINUTE_S
 from torpor.workloads import LedgerFile
 from torpor.workloads.profile import ModelProfile
 from torpor_container.settings import BY_VARIABLE
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE
+from torpor_endpoint.core.pricing.prices import Prices
 from torpor_endpoint.core.recommendations.benchmark_records import (
     Benchmark,
     BenchmarkSetup,
     RecommendationAnswer,
     RecommendationQuestion,
 )
-from torpor_endpoint.core.pricing.catalogue import CATALOGUE
-from torpor_endpoint.core.pricing.prices import Prices
 
 REQUESTS = 2_000
 """The requests of each number of users."""
