@@ -129,6 +129,8 @@ OWN_RULES = re.compile(
     # Lists that are always empty, and what jobs of this machine can have.
     r"|NextToken is not one|need ContainerEntrypoint|runs no other container|must be a folder below"
     r"|InstanceCount must be 1|MinValue and MaxValue must be|CategoricalParameterRanges only|needs a continuous range"
+    # Members of recommendations jobs that go together.
+    r"|A Default job has no|must have Phases for"
     # The state of this endpoint.
     r"|give one of them|names a part of a model package|Cannot determine which one"
     r"|must be InService|already exists|No scalable target|the only one here|Invalid Marker|nextToken is invalid"
