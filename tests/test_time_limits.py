@@ -94,7 +94,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/trials/tester.py": ("Trial of a new version",),
     "endpoint/torpor_endpoint/clocks/instance_clocks.py": (ASKED,),
     "endpoint/torpor_endpoint/clocks/travelling.py": ("Moved clock",),
-    "endpoint/torpor_endpoint/simulator_process.py": ("Simulation that the dashboard asks for",),
+    "endpoint/torpor_endpoint/simulating/simulator_process.py": ("Simulation that the dashboard asks for",),
     "endpoint/torpor_endpoint/faults/routing.py": ("Injected fault",),
     "endpoint/torpor_endpoint/fleet/instance_pool.py": (INSTANCE_STOP,),
     "endpoint/torpor_endpoint/fleet/supervision/container_supervisor.py": ("Place for an instance",),

@@ -4,9 +4,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.ledger_file import ledger_file
 from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+from torpor_endpoint.simulating.ledger_file import ledger_file
 
 if TYPE_CHECKING:
     from torpor_endpoint.parts import Parts

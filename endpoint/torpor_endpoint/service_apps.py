@@ -122,7 +122,7 @@ class ServiceApps:
         from torpor_endpoint.dashboard.feed import Feed
         from torpor_endpoint.dashboard.looking import Looking
         from torpor_endpoint.dashboard.simulating import Simulating
-        from torpor_endpoint.ledger_file import ledger_file
+        from torpor_endpoint.simulating.ledger_file import ledger_file
 
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)

@@ -25,7 +25,7 @@ from torpor_endpoint.dashboard.looking import Looking
 from torpor_endpoint.dashboard.simulating import Simulating, question_of
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.ledger.reader import LedgerReader
-from torpor_endpoint.simulator_process import CannotSimulate
+from torpor_endpoint.simulating.simulator_process import CannotSimulate
 
 FILES = Path(__file__).with_name("static")
 FRESH = MappingProxyType({"cache-control": "no-cache"})

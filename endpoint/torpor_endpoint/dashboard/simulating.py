@@ -13,7 +13,7 @@ from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
 from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.simulator_process import NO_SIMULATOR, CannotSimulate, asked
+from torpor_endpoint.simulating.simulator_process import NO_SIMULATOR, CannotSimulate, asked
 
 LAST_S = 24 * 3600.0
 WITHIN_S = 120.0

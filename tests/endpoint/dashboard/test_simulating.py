@@ -9,7 +9,7 @@ import pytest
 
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.dashboard.simulating import Simulating
-from torpor_endpoint.simulator_process import CannotSimulate
+from torpor_endpoint.simulating.simulator_process import CannotSimulate
 
 QUESTION = WhatIfQuestion("ledger.sqlite", "houses", "v", 60.0)
 ANSWERS = """

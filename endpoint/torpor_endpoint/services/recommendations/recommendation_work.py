@@ -14,7 +14,7 @@ from torpor_endpoint.services.jobs.work import Failed, client_error, finished, i
 from torpor_endpoint.services.recommendations.measured_variants import MeasuredVariants, NotMeasured
 from torpor_endpoint.services.recommendations.recommendation_question import question
 from torpor_endpoint.services.recommendations.recommendation_stages import RecommendationsJob, RecommendationStage
-from torpor_endpoint.simulator_process import NO_SIMULATOR, CannotSimulate, asked
+from torpor_endpoint.simulating.simulator_process import NO_SIMULATOR, CannotSimulate, asked
 
 WITHIN_S = 600.0
 
