@@ -40,6 +40,7 @@ class Options:
     account: str = "123456789012"
     region: str = "eu-west-1"
     database: None = None
+    standby: bool = False
     s3_endpoint: None = None
     auth: bool = True
     rate_limits: tuple = ()

@@ -76,7 +76,7 @@ class Service(Generic[C]):
     protocol; any other exception is logged and answered as InternalFailure, that of a database in words of its own.
     `otherwise` answers the operations that botocore's model has and `operations` lacks, and those that raise `NotOurs`;
     a guard may refuse such a call. `rights` gives the rows of the operations, for callers who are verified; without it
-    they are those of the account.
+    they are those of the account. A request whose body is longer than `body_limit_bytes` is refused.
     """
 
     def __init__(
@@ -90,7 +90,9 @@ class Service(Generic[C]):
         otherwise: Otherwise | None = None,
         guards: Mapping[str, Guard[C]] = NO_GUARDS,
         rights: "Callable[[], Rights] | None" = None,
+        body_limit_bytes: int | None = None,
     ) -> None:
+        """`body_limit_bytes`: None for what the service's own operations take, or others' where `otherwise` answers."""
         self.name = name
         self._context = context
         self._operations = operations
@@ -99,7 +101,8 @@ class Service(Generic[C]):
         self._otherwise = otherwise
         self._guards = guards
         self._rights = partial(rights_of, name) if rights is None else rights
-        self._body_limit_bytes = BODY_LIMIT_BYTES if otherwise is None else OTHERS_BODY_LIMIT_BYTES
+        by_default = BODY_LIMIT_BYTES if otherwise is None else OTHERS_BODY_LIMIT_BYTES
+        self._body_limit_bytes = by_default if body_limit_bytes is None else body_limit_bytes
 
     @cached_property
     def model(self) -> ServiceModel:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from torpor_account.aws.calls import Call, Operation, bound
-from torpor_account.aws.service import Service
+from torpor_account.aws.service import BODY_LIMIT_BYTES, Service
 from torpor_endpoint.services.jobs.job_roles import any_role
 from torpor_endpoint.services.pipelines import execution_operations as executions
 from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
@@ -69,7 +69,16 @@ def service(
 ) -> Service[Control]:
     """`more` are operations that bring their own context."""
     operations = {**OPERATIONS, **more}
-    return Service("sagemaker", control, operations, account=account, kept=KEPT, otherwise=refused, rights=_rights)
+    return Service(
+        "sagemaker",
+        control,
+        operations,
+        account=account,
+        kept=KEPT,
+        otherwise=refused,
+        rights=_rights,
+        body_limit_bytes=BODY_LIMIT_BYTES,
+    )
 
 
 def _rights() -> "Rights":
