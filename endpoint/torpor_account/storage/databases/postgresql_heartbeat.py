@@ -13,7 +13,7 @@ import psycopg
 
 from torpor_account.core.outages.holder_silence import Beat
 
-BEAT_S = 1.0
+BEAT_S = 0.5
 LOOK = """
     SELECT holder, beats, (
         SELECT pid FROM pg_locks

@@ -38,9 +38,9 @@ LOCK_PATIENCE_S = 30.0
 """How long a new endpoint waits for an old one. The server needs half of it to notice that the old one's machine is
 gone."""
 LOOK_S = 0.25
-LEASE_LOOKS = 20
-"""An endpoint whose beat stands still for so many looks, about 5 s and five beats, loses its lock to one that waits."""
-LEFT_LOOKS = 4
+LEASE_LOOKS = 12
+"""An endpoint whose beat stands still for so many looks, about 3 s and six beats, loses its lock to one that waits."""
+LEFT_LOOKS = 1
 """The same for the further parts. Whoever holds the first one is the deployment's endpoint: connections of others are
 those of an earlier one."""
 PAUSE_S = 1.0
