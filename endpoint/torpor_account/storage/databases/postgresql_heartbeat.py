@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 
 from torpor_account.core.outages.holder_silence import Beat
+from torpor_account.storage.databases.database import DatabaseFault
 
 BEAT_S = 0.5
 LOOK = """
@@ -50,7 +51,7 @@ class Heartbeat:
                 if not beaten(connection, self._holder):
                     self._lost()
                     break
-            except psycopg.Error:
+            except (psycopg.Error, DatabaseFault):
                 _closed(connection)  # whoever needs the database says that it is away
                 connection = None
         _closed(connection)

@@ -1,5 +1,7 @@
 """One endpoint at a time uses a PostgreSQL database, also where connections break."""
 
+from typing import Any
+
 import pytest
 
 from tests.account.helpers.postgresql_server import PostgresqlServer
@@ -219,6 +221,21 @@ def test_an_endpoint_that_goes_on_after_another_took_over_is_told_by_its_next_be
         connection.execute("UPDATE torpor_words.torpor_state SET holder = 'another'")
     assert until(lambda: told) == ["x"]
     first.close()
+
+
+def test_an_endpoint_beats_again_after_a_connection_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torpor_account.storage.databases.postgresql_heartbeat import Heartbeat
+
+    monkeypatch.setattr(HEARTBEAT, 0.01)
+    tries: list[str] = []
+
+    def connected_never() -> Any:
+        tries.append("x")
+        raise DatabaseFault("torpor may not make schemas")
+
+    heart = Heartbeat(connected_never, "mine", lambda: None)
+    assert soon(lambda: len(tries) > 2)
+    heart.close()
 
 
 def test_a_standby_goes_on_waiting_while_the_server_is_away(
