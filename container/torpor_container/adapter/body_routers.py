@@ -9,7 +9,7 @@ llama-swap's: github.com/mostlygeek/llama-swap, its routes `/upstream`, `/runnin
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -23,12 +23,11 @@ from torpor_container.adapter.contract_client import (
     in_parts,
     invoked,
 )
-from torpor_container.adapter.repository_client import repository_name
+from torpor_container.adapter.linked_models import LinkedModels
 from torpor_container.content.media import JSON, media_type
 from torpor_container.core.protocols.protocol_types import OPENAI_PATHS, openai_path
 from torpor_container.errors import LoadFailed, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.processes.threads import on_thread
 from torpor_container.transport.upstream import Headers, Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError
 
@@ -113,43 +112,23 @@ class BodyRoutedClient:
     def __init__(self, upstream: Upstream, dialect: RouterDialect, folder: Path) -> None:
         self._upstream = upstream
         self._dialect = dialect
-        self._folder = folder
-        self._names: dict[str, str] = {}
-        self._background: set[asyncio.Future[None]] = set()
+        self._models = LinkedModels(folder)
 
     async def load(self, model_id: str, url: str, target: str) -> None:
         """Raises LoadFailed, NoMemoryNow. If the caller is cancelled, it unloads the model again."""
-        name = repository_name(target)
-        if name in self._names.values():
-            raise LoadFailed(
-                f"the container has a model called {name} already: two targets differ in their ending only"
-            )
-        self._names[model_id] = name
-        try:
-            await on_thread(self._link, name, url)
-            await self._dialect.load(name)
-        except (OSError, UpstreamError, ValueError) as error:
-            await self._forget(model_id)
-            raise LoadFailed(f"the container did not load the model: {error}") from error
-        except (LoadFailed, NoMemoryNow):
-            await self._forget(model_id)
-            raise
-        except asyncio.CancelledError:
-            self._background.add(clearing := asyncio.ensure_future(self._cleared(model_id, target)))
-            clearing.add_done_callback(self._background.discard)
-            raise
+        await self._models.load(model_id, url, target, self._dialect.load, self.unload)
 
     async def unload(self, model_id: str, target: str) -> None:
         """A model that is gone already is no error. Raises UpstreamError, and LoadFailed for any other answer."""
         try:
-            await self._dialect.unload(self._names.get(model_id, repository_name(target)))
+            await self._dialect.unload(self._models.name(model_id, target))
         except (TimeoutError, ValueError) as error:
             raise LoadFailed(f"the container did not unload the model: {error}") from error
-        await self._forget(model_id)
+        await self._models.forget(model_id)
 
     async def has(self, model_id: str) -> bool:
         """Whether the model is in memory. True also if the container does not answer: it may have the model."""
-        name = self._names.get(model_id)
+        name = self._models.get(model_id)
         try:
             return name is not None and name in await self._dialect.loaded()
         except (UpstreamError, ValueError):
@@ -158,7 +137,7 @@ class BodyRoutedClient:
     async def listed(self) -> set[str]:
         """The ids of the models in memory. Raises UpstreamError, ValueError."""
         loaded = await self._dialect.loaded()
-        return {model_id for model_id, name in self._names.items() if name in loaded}
+        return self._models.among(loaded)
 
     async def invoke(self, model_id: str, target: str, invocation: Invocation, timeout_s: float) -> Reply:
         """Raises TimedOut, NoAnswer."""
@@ -173,22 +152,6 @@ class BodyRoutedClient:
         if (refused := _unread(invocation)) is not None:
             return _whole(refused)
         return in_parts(self._upstream, _path(invocation), HEADERS[:1], invocation.body, timeout_s)
-
-    async def _cleared(self, model_id: str, target: str) -> None:
-        """Unload what a load may have left whose caller is gone."""
-        with suppress(UpstreamError, LoadFailed):
-            await self.unload(model_id, target)
-        await self._forget(model_id)
-
-    async def _forget(self, model_id: str) -> None:
-        name = self._names.pop(model_id, None)
-        if name is not None:
-            await on_thread((self._folder / name).unlink, True)
-
-    def _link(self, name: str, url: str) -> None:
-        place = self._folder / name
-        place.unlink(missing_ok=True)
-        place.symlink_to(url, target_is_directory=True)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

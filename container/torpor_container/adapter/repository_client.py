@@ -5,7 +5,6 @@ before its load, by its TargetModel without the archive's ending, and taken out 
 as the endpoint's face sends them, or the protocol's JSON.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,12 +18,11 @@ from torpor_container.adapter.contract_client import (
     NOT_FOUND,
     UNLOAD_TIMEOUT_S,
 )
+from torpor_container.adapter.linked_models import LinkedModels
 from torpor_container.content.media import JSON, media_type, parameters
-from torpor_container.core.near_names import SUFFIXES
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, METADATA, TENSORS
 from torpor_container.errors import ContainerGone, LoadFailed, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.processes.threads import on_thread
 from torpor_container.transport.upstream import Headers, Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError, UpstreamTimedOut
 
@@ -40,46 +38,29 @@ class RepositoryClient:
 
     def __init__(self, upstream: Upstream, folder: Path) -> None:
         self._upstream = upstream
-        self._folder = folder
-        self._names: dict[str, str] = {}
-        self._background: set[asyncio.Future[None]] = set()
+        self._models = LinkedModels(folder)
 
     async def load(self, model_id: str, url: str, target: str) -> None:
         """Raises LoadFailed, NoMemoryNow. If the caller is cancelled, it unloads the model again."""
-        name = repository_name(target)
-        if name in self._names.values():
-            raise LoadFailed(
-                f"the container has a model called {name} already: two targets differ in their ending only"
-            )
-        self._names[model_id] = name
-        try:
-            await on_thread(self._link, name, url)
-            answer = await self._posted(name, "load", LOAD_TIMEOUT_S)
-            if not 200 <= answer.status < 300:
-                kind = NoMemoryNow if answer.status == INSUFFICIENT_STORAGE else LoadFailed
-                raise kind(f"the container answered the load with {answer.status}: {_text(answer)}")
-        except (OSError, UpstreamError) as error:
-            await self._forget(model_id)
-            raise LoadFailed(f"the container did not load the model: {error}") from error
-        except (LoadFailed, NoMemoryNow):
-            await self._forget(model_id)
-            raise
-        except asyncio.CancelledError:
-            self._background.add(clearing := asyncio.ensure_future(self._cleared(model_id, target)))
-            clearing.add_done_callback(self._background.discard)
-            raise
+        await self._models.load(model_id, url, target, self._load, self.unload)
+
+    async def _load(self, name: str) -> None:
+        answer = await self._posted(name, "load", LOAD_TIMEOUT_S)
+        if not 200 <= answer.status < 300:
+            kind = NoMemoryNow if answer.status == INSUFFICIENT_STORAGE else LoadFailed
+            raise kind(f"the container answered the load with {answer.status}: {_text(answer)}")
 
     async def unload(self, model_id: str, target: str) -> None:
         """A model that is gone already is no error. Raises UpstreamError, and LoadFailed for any other answer."""
-        name = self._names.get(model_id, repository_name(target))
+        name = self._models.name(model_id, target)
         answer = await self._posted(name, "unload", UNLOAD_TIMEOUT_S)
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND) and await self.has(model_id):
             raise LoadFailed(f"the container answered the unload with {answer.status}: {_text(answer)}")
-        await self._forget(model_id)
+        await self._models.forget(model_id)
 
     async def has(self, model_id: str) -> bool:
         """Whether the model is ready. True also if the container does not answer: it may have the model."""
-        name = self._names.get(model_id)
+        name = self._models.get(model_id)
         if name is None:
             return False
         try:
@@ -98,11 +79,11 @@ class RepositoryClient:
             ready = {one["name"] for one in json.loads(answer.body) if one.get("state") in ("READY", None)}
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"the container's index is no list of models: {error}") from error
-        return {model_id for model_id, name in self._names.items() if name in ready}
+        return self._models.among(ready)
 
     async def invoke(self, model_id: str, target: str, invocation: Invocation, timeout_s: float) -> Reply:
         """Raises TimedOut, NoAnswer."""
-        name = self._names.get(model_id, repository_name(target))
+        name = self._models.name(model_id, target)
         kind = media_type(invocation.content_type)
         if kind not in (TENSORS, METADATA, JSON):
             told = {"error": UNREAD.format(kind=kind or "a body without a content type")}
@@ -131,33 +112,6 @@ class RepositoryClient:
     async def _posted(self, name: str, verb: str, timeout_s: float) -> UpstreamAnswer:
         path = f"/v2/repository/models/{quote(name, safe='')}/{verb}"
         return await self._upstream.send("POST", path, _JSON, [b"{}"], timeout_s)
-
-    async def _cleared(self, model_id: str, target: str) -> None:
-        """Unload what a load may have left whose caller is gone."""
-        try:
-            await self.unload(model_id, target)
-        except (UpstreamError, LoadFailed):
-            await self._forget(model_id)
-
-    async def _forget(self, model_id: str) -> None:
-        name = self._names.pop(model_id, None)
-        if name is not None:
-            await on_thread((self._folder / name).unlink, True)
-
-    def _link(self, name: str, url: str) -> None:
-        place = self._folder / name
-        place.unlink(missing_ok=True)
-        place.symlink_to(url, target_is_directory=True)
-
-
-def repository_name(target: str) -> str:
-    """The name of a model in the container's folder. Raises LoadFailed for a target that is no name of a folder."""
-    name = next((target.removesuffix(ending) for ending in SUFFIXES if target.endswith(ending)), target)
-    if "/" in name or name in ("", ".", ".."):
-        raise LoadFailed(
-            f"this container has its models side by side in one folder, and {target} has a folder of its own"
-        )
-    return name
 
 
 def _path(name: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.container.helpers import repository_container
 from tests.container.helpers.contract_platform import Answer, Platform
 from torpor_container import wire
-from torpor_container.adapter.repository_client import repository_name
+from torpor_container.adapter.linked_models import repository_name
 from torpor_container.core.protocols.protocol_types import METADATA, TENSORS
 from torpor_container.errors import LoadFailed
 from torpor_container.image.server_command import ServerCommand
