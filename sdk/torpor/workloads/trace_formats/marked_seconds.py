@@ -25,18 +25,29 @@ def placed_in_span(rng: np.random.Generator, span: Span, requests: int, stays: S
         return known_s
     if requests < len(known_s):  # a request that failed has a moment, too
         return known_s[np.sort(rng.choice(len(known_s), requests, replace=False))]
-    since_s = float(known_s[-1]) if len(known_s) else span.first_s
-    later = span.seconds >> int(since_s - minute_s) << int(since_s - minute_s)
-    called = WarmStretch(requests - len(known_s), since_s, span.last_s, seen=True)
-    others_s = placed_in_seconds(rng, called, later, stays)
+    if not len(known_s):
+        called = WarmStretch(requests, span.first_s, span.last_s, seen=True)
+        return placed_in_seconds(rng, called, span.seconds, stays)
+    called = WarmStretch(requests - len(known_s), float(known_s[-1]), span.last_s, seen=True)
+    last_known = int(called.first_s - minute_s)
+    later = span.seconds >> last_known + 1 << last_known + 1
+    if called.requests > later.bit_count():  # some may have come in the second of the last one that is known
+        later |= 1 << last_known
+    others_s = _placed(rng, called, later, stays)
     others_s[-1] = span.last_s
-    return np.concatenate((known_s, np.sort(others_s)))
+    return np.concatenate((known_s, others_s))
 
 
 def placed_in_seconds(rng: np.random.Generator, called: WarmStretch, seconds: int, stays: Sequence[Stay] = ()) -> Times:
     """Times for these warm requests, in order: the first and the last as they were seen, one in each second of
     `seconds` (`torpor_endpoint.core.ledger.arrival_seconds`), and the others in any of these. Where a stay of the model
     begins or ends in a second, its requests come while the model is in memory, the last of them at its last use."""
+    moments_s = _placed(rng, called, seconds, stays)
+    moments_s[[-1, 0]] = called.last_s, called.first_s
+    return moments_s
+
+
+def _placed(rng: np.random.Generator, called: WarmStretch, seconds: int, stays: Sequence[Stay]) -> Times:
     parts = list(_parts(called, seconds, stays))
     if called.requests < len(parts):  # a request that failed has no second
         parts = [parts[number] for number in sorted(rng.choice(len(parts), called.requests, replace=False).tolist())]
@@ -48,7 +59,6 @@ def placed_in_seconds(rng: np.random.Generator, called: WarmStretch, seconds: in
         used = np.searchsorted(moments_s, until_s, side="right") - 1
         if 0 <= used < called.requests and int(moments_s[used]) == int(until_s) < called.last_s:
             moments_s[used] = until_s
-    moments_s[[-1, 0]] = called.last_s, called.first_s
     return moments_s
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from torpor.workloads.trace_formats.marked_seconds import placed_in_seconds, placed_in_span
@@ -67,6 +67,7 @@ def test_requests_whose_moments_are_kept_come_at_them(arrivals_s: list[float]) -
 
 
 @given(ARRIVALS, st.integers(0, 39))
+@example([MINUTE_S, MINUTE_S + 1, MINUTE_S + 2], 1)  # the second of the last known one needs no other
 def test_the_others_come_later_in_seconds_that_are_known(arrivals_s: list[float], kept: int) -> None:
     found = placed_in_span(np.random.default_rng(0), span(arrivals_s, kept), len(arrivals_s))
     assert len(found) == len(arrivals_s)
