@@ -98,6 +98,8 @@ class FakeHost:
         return self
 
     def __exit__(self, *error: object) -> None:
+        for instance in self.living.values():  # a failed test left them, and no later test hears of their sockets
+            instance.die()
         self._folder.cleanup()
 
     # -- the host's promises ---------------------------------------------------------------------------------------

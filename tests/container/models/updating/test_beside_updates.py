@@ -18,9 +18,9 @@ from torpor_container.models.updating.beside_updates import BesideUpdates
 class Instance(KeeperWithFakes):
     """Of one model, `a`, whose object a test overwrites. A call is answered with the name of the copy."""
 
-    def __init__(self, folder: Path, room: int = 2, ready_wait_s: float = 60.0) -> None:
+    def __init__(self, folder: Path, room: int = 2) -> None:
         self.store = FakeStore(a=b"one")
-        super().__init__(room, WaitLimits(ready_wait_s=ready_wait_s), disk_tier=disk_tier(folder, self.store))
+        super().__init__(room, WaitLimits(ready_wait_s=60.0), disk_tier=disk_tier(folder, self.store))
         self.updates = BesideUpdates(self.keeper, self.keeper._freshness, self.clock)
 
     async def called(self) -> bytes:
@@ -138,8 +138,9 @@ def test_without_room_for_both_calls_wait_for_the_newer_version_and_load_it_once
 
 def test_a_load_beside_that_takes_longer_than_a_call_waits_takes_over_all_the_same(tmp_path: Path) -> None:
     async def story() -> None:
-        instance, gate = Instance(tmp_path, ready_wait_s=0.02), asyncio.Event()
+        instance, gate = Instance(tmp_path), asyncio.Event()
         await instance.called()
+        instance.keeper._ready_wait_s = 0.02
         instance.hold_loads_of("a/.", gate)
         update = instance.updating(b"two")
         await instance.models.until("load", "a/.")

@@ -104,9 +104,8 @@ def test_the_copies_of_a_base_serve_its_adapters_until_these_are_deleted(status:
         live = shop.roster.get("shop")
         assert live is not None
         await reached(lambda: live.adapters == {"lora": "one"} and shop.ready == 2)
-        stored = shop.store.component("lora")
-        assert stored is not None
-        assert stored.status is ComponentStatus.IN_SERVICE
+        await reached(lambda: (shop.store.component("lora") or lora).status is ComponentStatus.IN_SERVICE)
+        stored = shop.store.component("lora") or lora
         pool = live.components["one"]
         pools = live.pools
         changed = replace(SPECIFICATION, containers=(Container("torpor", environment={"A": "1"}),))
@@ -122,9 +121,8 @@ def test_the_copies_of_a_base_serve_its_adapters_until_these_are_deleted(status:
         await reached(lambda: (live.components["one"].variant.copies or NEEDS).adapters == newer)
         assert live.pools is not pools  # who remembers a way finds it out anew
         await reached(lambda: (shop.store.component("lora") or stored).specifications == (moved,))
-        served = shop.store.component("lora")
-        assert served is not None
-        assert served.status is ComponentStatus.IN_SERVICE
+        await reached(lambda: (shop.store.component("lora") or stored).status is ComponentStatus.IN_SERVICE)
+        served = shop.store.component("lora") or stored
         shop.store.replace_component(replace(served, status=ComponentStatus.DELETING), expected_status=served.status)
         shop.components.changed("lora")
         await reached(lambda: shop.store.component("lora") is None)
