@@ -259,7 +259,7 @@ def _endpoint_in(body: bytes) -> str | None:
         return None
     try:
         members = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     name = members.get("EndpointName") if isinstance(members, dict) else None
     return name if isinstance(name, str) else None

@@ -136,7 +136,7 @@ def _message(body: bytes) -> str:
     try:
         members = json.loads(body)
         text = members.get("message") or members.get("Message")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         text = body.decode("utf-8", "replace")
     return text or "Rate exceeded: try again later."
 
@@ -145,7 +145,7 @@ def _said(text: str) -> str:
     """What a container says: the message, where it says it in Multi Model Server's form."""
     try:
         members = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     for member in ("message", "error"):
         if isinstance(members, dict) and isinstance(members.get(member), str):

@@ -47,6 +47,6 @@ async def why_not_loaded(container: LiveContainer, name: str) -> str | None:
         return None
     try:
         message = json.loads(answer.body).get("message", "")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         message = ""
     return message or f"HTTP {answer.status}"

@@ -60,7 +60,7 @@ def _bracketed(text: str) -> list[Any] | None:
     for any other text."""
     try:
         rows = json.loads(f"[{text}]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return list(rows)
 

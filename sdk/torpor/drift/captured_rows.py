@@ -60,7 +60,7 @@ class CapturedRows:
             at_s = datetime.fromisoformat(metadata["inferenceTime"]).timestamp()
             model = str(metadata.get("torporTargetModel", ""))
             sides = [_values(captured[member]) for member in self.side.members if member in captured]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TorporError(f"{where} is no captured record: {error}") from None
         if len(sides) < len(self.side.members) or None in sides:
             self.skipped[model] = self.skipped.get(model, 0) + 1

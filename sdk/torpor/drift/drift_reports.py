@@ -101,7 +101,7 @@ def read_folder(folder: Path) -> DriftBaseline:
         )
         baseline_columns(found.statistics)
         assert all(isinstance(name, str) for name in found.names)
-    except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
         raise TorporError(f"{folder} has no baseline: {error!r}") from None
     return found
 

@@ -113,7 +113,7 @@ def _message(body: bytes) -> str:
     try:
         answer = json.loads(body)
         found = answer.get("OriginalMessage") or answer.get("Message") or answer.get("message") or ""
-    except (ValueError, AttributeError):  # not JSON, or not an object
+    except (ValueError, AttributeError, RecursionError):  # not JSON, or not an object
         found = body[: 4 * MESSAGE_MAX].decode(errors="replace")
     return _line(str(found))
 

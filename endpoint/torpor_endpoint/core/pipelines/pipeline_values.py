@@ -42,8 +42,8 @@ def references(value: Any) -> tuple[set[str], set[str]]:
                 steps.add(path[0])
             elif kind == "Parameters":
                 parameters.add(path[0])
-        elif name == "Std:JsonGet" and not {"PropertyFile", "S3Uri"} & set(argument):
-            raise BadExpression("Std:JsonGet must have a PropertyFile or an S3Uri.")
+        else:
+            _check_members(name, argument)
     return steps, parameters
 
 
@@ -124,9 +124,25 @@ def _calls(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _calls(one)
 
 
+def _check_members(function: str, argument: Any) -> None:
+    """Raises BadExpression for a function without what it needs, or with what Torpor does not know."""
+    match function, argument:
+        case "Std:Join", {"Values": list(), **more} if isinstance(more.pop("On", ""), str) and not more:
+            return
+        case "Std:JsonGet", {"Path": str(), **more} if more.keys() in ({"PropertyFile"}, {"S3Uri"}):
+            return
+    raise BadExpression(f"{function} must have {_NEEDS[function]}, and nothing else.")
+
+
+_NEEDS: Final = {
+    "Std:Join": "a list of Values and may have a text On",
+    "Std:JsonGet": "a text Path and either a PropertyFile or an S3Uri",
+}
+
+
 def _got(argument: Any) -> tuple[str, tuple[Any, ...]]:
     """The kind of what `Get` refers to, and its path."""
-    kind, *path = parsed_path(str(argument))
+    kind, *path = parsed_path(argument) if isinstance(argument, str) and argument else (None,)
     known = {"Parameters": len(path) == 1, "Steps": len(path) > 1, "Execution": path[:1] and path[0] in EXECUTION}
     if not known.get(str(kind)):
         raise BadExpression(f"Get {argument!r} is not supported by Torpor.")

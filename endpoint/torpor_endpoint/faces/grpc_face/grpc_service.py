@@ -185,7 +185,7 @@ def _check(answer: HttpAnswer) -> None:
     try:
         said = json.loads(answer.body)
         text = str(said.get("error") or said.get("message") or said)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         text = answer.body.decode("utf-8", "replace")
     otherwise = grpc.StatusCode.INTERNAL if answer.status >= 500 else grpc.StatusCode.INVALID_ARGUMENT
     raise RefusedByFace(CODES.get(answer.status, otherwise), text)

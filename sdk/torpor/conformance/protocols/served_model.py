@@ -41,7 +41,7 @@ def given_request(container: CheckedContainer) -> Json | None:
         return None
     try:
         found = json.loads(container.material.request)
-    except ValueError:
+    except (ValueError, RecursionError):
         skip("--body is no JSON")
     return found if isinstance(found, dict) else skip("--body is no JSON object")
 

@@ -74,7 +74,7 @@ def binary_outputs_are_the_same_tensors(container: CheckedContainer) -> None:
     expect(size.isdecimal(), f"the answer has no {LENGTH}", answer)
     try:
         found = json.loads(answer.body[: int(size)])["outputs"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise RuleBroken(f"the first {size} bytes of the answer are no JSON with outputs", answer.shown) from None
     plain = {one["name"]: one for one in outputs_of(inferred(container, request_of(container)))}
     at = int(size)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.core.pipelines.pipeline_conditions import all_hold
+from torpor_endpoint.core.pipelines.pipeline_members import GivenRetryPolicy
 from torpor_endpoint.core.pipelines.pipeline_values import (
     BadExpression,
     ValueScope,
@@ -120,12 +121,14 @@ def test_a_condition_that_is_not_understood_is_told_even_after_one_that_does_not
 
 
 def test_a_retry_waits_longer_each_time_until_the_policy_is_used_up() -> None:
-    policies = [
+    policies: list[GivenRetryPolicy] = [
         {"ExceptionType": ["Step.THROTTLING"], "MaxAttempts": 9},
         {"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "MaxAttempts": 2, "IntervalSeconds": 3, "BackoffRate": 1.5},
     ]
     assert [retry_after_s(policies, StepFault.JOB, tried, 0.0) for tried in (1, 2, 3)] == [3.0, 4.5, None]
     assert retry_after_s(policies, StepFault.SERVICE, 1, 0.0) is None
     assert retry_after_s(policies, None, 1, 0.0) is None
-    expires = [{"ExceptionType": ["Step.SERVICE_FAULT"], "ExpireAfterMin": 1}]
+    expires: list[GivenRetryPolicy] = [{"ExceptionType": ["Step.SERVICE_FAULT"], "ExpireAfterMin": 1}]
     assert [retry_after_s(expires, StepFault.SERVICE, 2, elapsed) for elapsed in (60.0, 61.0)] == [2.0, None]
+    steep: list[GivenRetryPolicy] = [{"ExceptionType": ["Step.SERVICE_FAULT"], "BackoffRate": 1000.0}]
+    assert retry_after_s(steep, StepFault.SERVICE, 19, 0.0) == 86_400.0

@@ -13,6 +13,7 @@ from typing import Any
 from torpor_account.s3.access.embedded import AsRole, Storage, StorageError
 from torpor_endpoint.core.pipelines.pipeline_conditions import all_hold
 from torpor_endpoint.core.pipelines.pipeline_definition import PipelineDefinition, PipelineStep
+from torpor_endpoint.core.pipelines.pipeline_members import GivenPropertyFile
 from torpor_endpoint.core.pipelines.pipeline_values import BadExpression, ValueScope, evaluated, files_of
 from torpor_endpoint.core.pipelines.step_retries import StepFault, retry_after_s
 from torpor_endpoint.services.jobs.s3_inputs import split
@@ -197,7 +198,7 @@ def scope_of(
     return ValueScope(execution.parameters, known, done, files)
 
 
-def _file_address(properties: Mapping[str, Any], file: Mapping[str, str]) -> str:
+def _file_address(properties: Mapping[str, Any], file: GivenPropertyFile) -> str:
     outputs = properties.get("ProcessingOutputConfig", {}).get("Outputs", ())
     address = next((one["S3Output"]["S3Uri"] for one in outputs if one["OutputName"] == file["OutputName"]), "")
     return f"{address.rstrip('/')}/{file['FilePath']}"

@@ -74,7 +74,7 @@ def _with_policy(control: Control, call: Call) -> PackageGroup:
 def _is_policy(text: str) -> bool:
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     statements = document.get("Statement") if isinstance(document, dict) else None
     listed = statements if isinstance(statements, list) else [statements]

@@ -43,7 +43,7 @@ def listed(manifest: bytes, output_prefix: str) -> list[JobObject]:
     try:
         first, *keys = json.loads(manifest)
         bucket, prefix = split(_prefix(first))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputUnreadable(f"the manifest is no list of a prefix and of keys: {error}") from None
     found = dict[str, JobObject]()
     for one in (_listed(entry, bucket, prefix, output_prefix) for entry in keys):

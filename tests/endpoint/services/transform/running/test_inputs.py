@@ -60,6 +60,11 @@ def test_a_manifest_that_cannot_be_meant_is_refused(entries: tuple[object, ...],
         listed(manifest(*entries), "out/")
 
 
+def test_a_manifest_of_brackets_alone_is_refused() -> None:
+    with pytest.raises(InputUnreadable, match="no list of a prefix"):
+        listed(b"[" * 100_000, "out/")
+
+
 @pytest.mark.parametrize(
     ("model", "multi_model", "by_record", "why"),
     [
