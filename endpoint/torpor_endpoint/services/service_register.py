@@ -12,13 +12,10 @@ RUNTIME = "sagemaker-runtime"
 
 
 def _sagemaker() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services import job_kinds
     from torpor_endpoint.services.pipelines import differences as of_pipelines
     from torpor_endpoint.services.pipelines import execution_operations as executions
     from torpor_endpoint.services.pipelines import pipeline_operations as pipelines
-    from torpor_endpoint.services.processing import differences as of_processing
-    from torpor_endpoint.services.processing import operations as processing
-    from torpor_endpoint.services.recommendations import differences as of_recommendations
-    from torpor_endpoint.services.recommendations import recommendation_operations as recommendations
     from torpor_endpoint.services.sagemaker import differences, service
     from torpor_endpoint.services.sagemaker.components import differences as of_components
     from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
@@ -28,18 +25,10 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
     from torpor_endpoint.services.sagemaker.lineage import lineage_operations as lineage
     from torpor_endpoint.services.sagemaker.search import differences as of_search
     from torpor_endpoint.services.sagemaker.search import search_operations as search
-    from torpor_endpoint.services.training import differences as of_training
-    from torpor_endpoint.services.training import operations as training
-    from torpor_endpoint.services.transform import differences as of_transform
-    from torpor_endpoint.services.transform import operations as transform
-    from torpor_endpoint.services.tuning import differences as of_tuning
-    from torpor_endpoint.services.tuning import operations as tuning
 
-    of_scripts = (*training.OPERATIONS, *processing.OPERATIONS, *tuning.OPERATIONS)
-    jobs = (*of_scripts, *transform.OPERATIONS, *recommendations.OPERATIONS)
     piped = (*pipelines.OPERATIONS, *executions.OPERATIONS)
     further = (*lineage.OPERATIONS, *search.OPERATIONS)
-    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *jobs, *piped, *further)
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *job_kinds.OPERATIONS, *piped, *further)
     known = {
         **empty_lists.DIFFERENCES,
         **differences.DIFFERENCES,
@@ -47,21 +36,13 @@ def _sagemaker() -> ServiceTables[SageMakerParts]:
         **of_experiments.DIFFERENCES,
         **of_lineage.DIFFERENCES,
         **of_search.DIFFERENCES,
-        **of_training.DIFFERENCES,
-        **of_processing.DIFFERENCES,
-        **of_recommendations.DIFFERENCES,
-        **of_transform.DIFFERENCES,
-        **of_tuning.DIFFERENCES,
+        **job_kinds.DIFFERENCES,
         **of_pipelines.DIFFERENCES,
     }
     unused = {
         **differences.WITHOUT_EFFECT,
         **of_components.WITHOUT_EFFECT,
-        **of_training.WITHOUT_EFFECT,
-        **of_processing.WITHOUT_EFFECT,
-        **of_recommendations.WITHOUT_EFFECT,
-        **of_transform.WITHOUT_EFFECT,
-        **of_tuning.WITHOUT_EFFECT,
+        **job_kinds.WITHOUT_EFFECT,
     }
     return ServiceTables(service.compose, operations, known, unused, service.KEPT)
 

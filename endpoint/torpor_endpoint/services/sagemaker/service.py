@@ -1,6 +1,6 @@
 """SageMaker's control plane as a service: its operations in one table. Those on inference components are in
-`components/`, on inference experiments in `experiments/`, on jobs in `services/training`,
-`services/processing`, `services/transform` and `services/recommendations`."""
+`components/`, on inference experiments in `experiments/`, on jobs of every kind in
+`services/job_kinds`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -93,22 +93,14 @@ def compose(parts: SageMakerParts) -> Service[Control]:
     check_role = any_role if model_data is None else model_data.check_assumed
     tags = parts.store.tags
     jobs = parts.jobs.made()
-    trained = training.Training(
-        jobs.training_records, jobs.training, tags.put, tags.forget, parts.clock, scripts, check_role
+    shared = (tags.put, tags.forget, parts.clock, scripts, check_role)
+    trained = training.Training(jobs.training_records, jobs.training, *shared)
+    processed = processing.Processing(jobs.processing_records, jobs.processing, *shared)
+    tuned = tuning.Tuning(jobs.tuning_records, jobs.tuning, *shared, jobs.tuning_work.current)
+    transforming = transform.Transforming(
+        jobs.transform_records, jobs.transform, *shared, store=parts.store, strict=parts.options.strict
     )
-    processed = processing.Processing(
-        jobs.processing_records, jobs.processing, tags.put, tags.forget, parts.clock, scripts, check_role
-    )
-    tuned = tuning.Tuning(
-        jobs.tuning_records,
-        jobs.tuning,
-        jobs.tuning_work.current,
-        tags.put,
-        tags.forget,
-        parts.clock,
-        scripts,
-        check_role,
-    )
+    recommending = recommendations.Recommending(jobs.recommendation_records, jobs.recommending, *shared)
     piped = pipelines.Pipelines(
         jobs.pipelines,
         jobs.execution_records,
@@ -118,18 +110,6 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         parts.clock,
         not parts.options.auth,
         check_role,
-    )
-    transforming = transform.Transforming(
-        jobs.transform_records,
-        jobs.transform,
-        parts.store,
-        tags.put,
-        parts.clock,
-        parts.options.strict,
-        check_role,
-    )
-    recommending = recommendations.Recommending(
-        jobs.recommendation_records, jobs.recommending, tags.put, parts.clock, check_role
     )
     tracked = Lineage(parts.store, jobs.training_records.all, parts.clock)
     kinds = searched_kinds(parts.control, jobs.training_records.all, jobs.tuning_work.all, jobs.transform_records.all)

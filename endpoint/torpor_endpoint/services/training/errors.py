@@ -9,3 +9,4 @@ EXISTS = ErrorKind(
     "Training job names must be unique within an AWS account and region, and a training job with this name already "
     "exists ({arn})",
 )
+NO_JOB = ErrorKind("not found", "ValidationException", 400, "Requested resource not found.")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import instance_type
@@ -255,7 +254,3 @@ def _filter(job: Wire, member: str) -> Filter:
 
 def _filter_text(job: Wire, member: str) -> str:
     return job.get("DataProcessing", {}).get(member) or EVERYTHING
-
-
-def without(params: Mapping[str, Any], *members: str) -> dict[str, Any]:
-    return {member: value for member, value in params.items() if member not in members}

@@ -114,7 +114,7 @@ class TrainingApi:
         """Creates a job. Returns DescribeTrainingJob's answer once the job has ended."""
         params = job(**members)
         await self("CreateTrainingJob", **params)
-        await asyncio.wait_for(self.training.trainer.ended(params["TrainingJobName"]), 60.0)
+        await asyncio.wait_for(self.training.queue.ended(params["TrainingJobName"]), 60.0)
         return await self.describe(params["TrainingJobName"])
 
     async def reached(self, stage: str, name: str = "job") -> None:

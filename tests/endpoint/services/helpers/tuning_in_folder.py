@@ -62,13 +62,13 @@ async def open_tuning(folder: TrainingFolder) -> AsyncIterator[TuningApi]:
     folder.bucket.mkdir(parents=True, exist_ok=True)
     async with folder.open(at_once=2, grace_s=1.0) as training:
         jobs = JobRecords(training.database, "tuning_jobs", TuningJob, time.time)
-        trial_jobs = TrialJobs(training.training.jobs, training.training.trainer, folder.logs, time.time)
+        trial_jobs = TrialJobs(training.training.records, training.training.queue, folder.logs, time.time)
         work = TuningWork(jobs, trial_jobs)
         queue = JobQueue(jobs, work)
         await queue.start()
         try:
             no_tags = (lambda arn, tags: None, lambda arn: None)
-            yield TuningApi(Tuning(jobs, queue, work.current, *no_tags, time.time), training)
+            yield TuningApi(Tuning(jobs, queue, *no_tags, time.time, current=work.current), training)
         finally:
             await queue.close()
 

@@ -94,7 +94,7 @@ async def opened(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str | No
     queue = JobQueue(jobs, work)
     await queue.start()
     try:
-        yield JobApi(Recommending(jobs, queue, lambda arn, tags: None, time.time))
+        yield JobApi(Recommending(jobs, queue, lambda arn, tags: None, lambda arn: None, time.time))
     finally:
         await queue.close()
         database.close()

@@ -41,7 +41,7 @@ def test_a_stopped_script_may_save_its_model_first(training: TrainingFolder) -> 
             await printed(training, "\nready")
             await api("StopTrainingJob", TrainingJobName="job")
             assert (await api.describe())["TrainingJobStatus"] == "Stopping"
-            await api.training.trainer.ended("job")
+            await api.training.queue.ended("job")
             described = await api.describe()
         assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "Stopped")
         assert training.members("jobs/job/output/model.tar.gz")["model"] == b"half trained"
@@ -68,7 +68,7 @@ def test_a_script_that_will_not_end_is_killed_with_all_it_started(training: Trai
             await printed(training, "\nready")
             assert len(marked(f"MARK={training.folder}")) == 2
             await api("StopTrainingJob", TrainingJobName="job")
-            await api.training.trainer.ended("job")
+            await api.training.queue.ended("job")
             assert soon(lambda: not marked(f"MARK={training.folder}"))
             assert (await api.describe())["TrainingJobStatus"] == "Stopped"
 
@@ -85,7 +85,7 @@ def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(training: Trainin
             await api("CreateTrainingJob", **job("third"))
             assert (await api.describe("second"))["SecondaryStatus"] == "Starting"
             await api("StopTrainingJob", TrainingJobName="second")
-            await api.training.trainer.ended("second")
+            await api.training.queue.ended("second")
             assert (await api.describe("second"))["TrainingJobStatus"] == "Stopped"
             assert "TrainingTimeInSeconds" not in {k: v for k, v in (await api.describe("second")).items() if v}
             await api("StopTrainingJob", TrainingJobName="first")
@@ -107,7 +107,7 @@ def test_a_restart_fails_the_running_job_and_starts_the_waiting_one(training: Tr
             ran = await api.describe("ran")
             assert ran["TrainingJobStatus"] == "Failed"
             assert "The endpoint stopped while the training job was Training" in ran["FailureReason"]
-            await api.training.trainer.ended("waited")
+            await api.training.queue.ended("waited")
             assert (await api.describe("waited"))["TrainingJobStatus"] == "Completed"
         assert not list(training.jobs_folder.iterdir())
 
