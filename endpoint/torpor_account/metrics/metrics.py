@@ -27,6 +27,9 @@ DEPLOYMENT = (*VARIANT, "EndpointConfigName")
 COMPONENT = ("InferenceComponentName",)
 """The dimension of an inference component."""
 
+FACE = (*VARIANT, "Face")
+"""The dimensions of the requests to a variant that came by one protocol."""
+
 JOB_INSTANCE = ("Host",)
 """The dimension of a job's instance: `<job>/<instance>`."""
 
@@ -110,6 +113,8 @@ GPU_UTILIZATION = Metric("GPUUtilization", "Percent", TIMED, "The use of the GPU
 GPU_MEMORY_UTILIZATION = Metric("GPUMemoryUtilization", "Percent", TIMED, "The share of the GPUs' memory that the instance uses. Each GPU adds up to 100.", Shown.GAUGE_MEAN, "torpor_gpu_memory_utilization_ratio", namespace=INSTANCES)
 CONTAINER_CPU_UTILIZATION = Metric("CPUUtilization", "Percent", TIMED, "The processor use of one container of several. Each core adds 100.", Shown.GAUGE_MEAN, "torpor_container_cpu_utilization_ratio", namespace=INSTANCES, dimensions=CONTAINER)
 CONTAINER_MEMORY_UTILIZATION = Metric("MemoryUtilization", "Percent", TIMED, "The used share of the memory budget that one container of several has now.", Shown.GAUGE_MEAN, "torpor_container_memory_utilization_ratio", namespace=INSTANCES, dimensions=CONTAINER)
+FACE_INVOCATIONS = Metric("FaceInvocations", "None", COUNTED, "Each request adds one, with the protocol that it came by as the dimension `Face`: `sagemaker`, `open-inference`, `grpc`, `tf-serving` or `openai`.", Shown.COUNTER, "torpor_face_invocations", namespace=TORPOR, dimensions=FACE)
+FACE_MODEL_ERRORS = Metric("FaceModelErrors", "None", FLAGGED, "As InvocationModelErrors, with the protocol as the dimension `Face`.", Shown.COUNTER, "torpor_face_model_errors", namespace=TORPOR, dimensions=FACE)
 COLD_START_TIME = Metric("ColdStartTime", "Microseconds", TIMED, "The time that a request waited for an instance or for its model: the ledger's steps from `hold` to `load`. " "SampleCount is the number of cold starts.", Shown.HISTOGRAM, "torpor_cold_start_seconds", namespace=TORPOR)
 MODEL_LOADS_REFUSED = Metric("ModelLoadsRefused", "Count", COUNTED, "Each load that an instance refused adds one: the model does not fit into its memory, or onto its disk.", Shown.COUNTER, "torpor_model_loads_refused", namespace=TORPOR)
 READY_INSTANCES = Metric("ReadyInstances", "Count", LEVELLED, "The number of instances that take requests.", Shown.GAUGE_SUM, "torpor_ready_instances", namespace=TORPOR)

@@ -67,6 +67,7 @@ class CapturedRequest(NamedTuple):
     cut: bool = False  # the answer had more parts than are captured
     model_digest: str | None = None  # the SHA-256 of its artifact, in hex
     choice: str | None = None  # why this model answers a request that named a group
+    face: str | None = None  # the protocol by which it came; None for SageMaker's own
 
 
 def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
@@ -137,6 +138,8 @@ class LineEncoder:
             members.append(f'"torporModelDigest":{_string(request.model_digest)}')
         if request.choice is not None:
             members.append(f'"torporChoice":{_string(request.choice)}')
+        if request.face is not None:
+            members.append(f'"torporFace":{_string(request.face)}')
         if request.stream is not None:
             members.append(f'"torporStream":"{request.stream.value}"')
         if request.cut:

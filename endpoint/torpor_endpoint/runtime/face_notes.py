@@ -12,6 +12,10 @@ FACE = "torpor.face"
 """The key in a request's scope of its `FaceNote`; a request of InvokeEndpoint itself has none."""
 
 
+ASKED_BY = "torpor.asked-by"
+"""The key in a request's scope of the name of a face that asks another one, and that the books name in its place."""
+
+
 class FaceNote:
     """One request of a face. `fault` is None while nothing has gone wrong; `framing` is that of a streamed answer."""
 
@@ -21,6 +25,12 @@ class FaceNote:
         self.face = face
         self.framing = framing
         self.fault: RuntimeFault | None = None
+
+
+def face_named(scope: Scope, otherwise: str) -> str:
+    """The name of the face by which a request of a face came."""
+    asked_by: str = scope.get(ASKED_BY, otherwise)
+    return asked_by
 
 
 def face_of(scope: Scope) -> str:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from torpor_account.aws.wire.asgi import App, Message, Scope
+from torpor_endpoint.runtime.face_notes import ASKED_BY
 
+FACE_NAME = "grpc"
 DROPPED = frozenset(("te", "host", "connection"))
 """The metadata that are no headers of the request over REST."""
 DROPPED_BEGINNINGS = ("grpc-", ":", "content-", "transfer-", "inference-header-")
@@ -48,6 +50,7 @@ class HttpQuestions:
             "headers": [*own, *_headers(context.invocation_metadata())],
             "client": client_of(context.peer()),
             "server": None,
+            ASKED_BY: FACE_NAME,
         }
         task = asyncio.create_task(self._answer(scope, body))
         self._going.add(task)

@@ -41,7 +41,7 @@ from torpor_endpoint.faces.passage_calls import (
     raw_path_of,
     sent_whole,
 )
-from torpor_endpoint.runtime.face_notes import FaceNote
+from torpor_endpoint.runtime.face_notes import FaceNote, face_named
 
 FACE_NAME = "open-inference"
 EXTENSIONS = ("binary_tensor_data", "model_repository", "statistics")
@@ -121,7 +121,7 @@ class OpenInferenceFace:
         except (LookupError, AccessRefused):
             await drained(scope, receive)
             raise
-        note = FaceNote(FACE_NAME)
+        note = FaceNote(face_named(scope, FACE_NAME))
         inner = invocation_scope(scope, found.live.name, _headers(call, scope, found), note)
         answer = await passed(self._runtime, inner, receive)
         await sent_whole(answered(note, *answer), send)
@@ -137,7 +137,7 @@ class OpenInferenceFace:
     async def _described(self, call: V2Call, scope: Scope) -> tuple[int, Headers, bytes]:
         """The metadata of a model, which the question loads. Raises as the face refuses."""
         found = await self._found(call, scope)
-        note = FaceNote(FACE_NAME)
+        note = FaceNote(face_named(scope, FACE_NAME))
         versions = call.version or ",".join(versions_of(found.live, call.model))
         kind = f"{METADATA};{MODEL_NAME}={quote(call.model, safe='')};{MODEL_VERSION}={quote(versions, safe=',')}"
         headers = [*found.headers, (CONTENT_TYPE, kind.encode())]

@@ -10,6 +10,7 @@ from torpor_endpoint.core.capture import UNKNOWN_TYPE, CapturedBody, CapturedReq
 from torpor_endpoint.core.model_choice.choosing_model import told_choice
 from torpor_endpoint.core.resource_records import DataCapture
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE, CUSTOM_ATTRIBUTES
+from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
 from torpor_endpoint.runtime.request import INFERENCE_ID, Invoke
 
@@ -52,6 +53,7 @@ class SampledRequest(NamedTuple):
             stream is not None and stream.cut,
             _text(self.served.answer.header(DIGEST)),
             None if self.route.choice is None else told_choice(self.route.choice),
+            face_of(self.request.scope) or None,
         )
 
 

@@ -14,6 +14,7 @@ from torpor_account.metrics.tally import PackedTally
 from torpor_endpoint.core.components.component_variants import component_of
 
 MICROSECONDS = 1e6
+SAGEMAKER_FACE = "sagemaker"
 PROVISIONED = (
     metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
     metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
@@ -34,6 +35,7 @@ class AlikeRequests(NamedTuple):
     concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
     queued: bool = False  # of an asynchronous variant: AWS lacks two of its metrics
     deployed_by: str = ""  # the endpoint configuration of the update that deployed the variant, if one did
+    face: str = ""  # the protocol by which they came; empty for SageMaker's own
 
 
 class TalliedRequests(NamedTuple):
@@ -49,6 +51,7 @@ class TalliedRequests(NamedTuple):
     concurrency: "Sequence[tuple[Concurrency, int]]"
     queued: bool
     deployed_by: str
+    face: str = ""
 
 
 class Concurrency(NamedTuple):
@@ -115,6 +118,19 @@ class RequestSeries:
         self._model_errors.add(not 200 <= status < 300, at_s, count)
 
 
+class FaceMeter:
+    """The series of the requests to a variant that came by one protocol."""
+
+    def __init__(self, registry: MetricRegistry, dimensions: Mapping[str, str]) -> None:
+        self._invocations = registry.series(metrics.FACE_INVOCATIONS, dimensions)
+        self._errors = registry.series(metrics.FACE_MODEL_ERRORS, dimensions)
+
+    def add(self, status: int | None, count: int, at_s: float) -> None:
+        """Add `count` requests with this status of the container's answer; None if it gave none."""
+        self._invocations.add(1, at_s, count)
+        self._errors.add(not 200 <= (status or 0) < 300, at_s, count)
+
+
 class DeploymentMeter(RequestSeries):
     """The series of the fleet that an update has deployed, beside those of its variant."""
 
@@ -155,6 +171,7 @@ class VariantMeter:
             return registry.series(metric, dimensions)
 
         self._requests = RequestSeries(bound)
+        self._faces: dict[str, FaceMeter] = {}
         self._deployments: dict[str, DeploymentMeter] = {}  # by the endpoint configuration of an update
         self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
@@ -169,6 +186,7 @@ class VariantMeter:
     def add(self, samples: AlikeRequests, at_s: float) -> None:
         """Add requests of one minute."""
         self._requests.add(samples, at_s)
+        self._of_face(samples.face).add(samples.status, len(samples.model_s), at_s)
         if self._component is not None:
             self._component.requests.add(samples, at_s)
         if samples.deployed_by:
@@ -183,6 +201,7 @@ class VariantMeter:
     def merge(self, tallied: TalliedRequests, at_s: float) -> None:
         """Add requests of one minute that were added up."""
         self._requests.merge(tallied, at_s)
+        self._of_face(tallied.face).add(tallied.status, tallied.requests, at_s)
         if self._component is not None:
             self._component.requests.merge(tallied, at_s)
         if tallied.deployed_by:
@@ -193,6 +212,11 @@ class VariantMeter:
             self._loading_wait.merge(tallied.loading, at_s)
         for seen, count in tallied.concurrency:
             self._of_serverless().add(seen, at_s, count)
+
+    def _of_face(self, face: str) -> FaceMeter:
+        if face not in self._faces:
+            self._faces[face] = FaceMeter(self._registry, {**self._dimensions, "Face": face or SAGEMAKER_FACE})
+        return self._faces[face]
 
     def _of_serverless(self) -> ServerlessMeter:
         if self._serverless is None:

@@ -9,6 +9,7 @@ from torpor_endpoint.core.ledger import COLD_STEPS, is_cold, minute_of
 from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.runtime.errors import FAULTS, RuntimeFault, Situation
+from torpor_endpoint.runtime.face_notes import face_of
 from torpor_endpoint.runtime.observing.answer_heads import HIT, MODEL_CACHE
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency
 from torpor_endpoint.runtime.observing.observers import OK, Alike
@@ -86,7 +87,9 @@ class MetricsObserver:
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
         queued = alike.pool.variant.asynchronous is not None
         by = alike.pool.variant.deployed_by
-        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency, queued, by)
+        samples = AlikeRequests(
+            alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency, queued, by, alike.face
+        )
         self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
         for request in requests:
             if request.trail is not None and request.route is not None:
@@ -106,7 +109,8 @@ def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | 
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, request.total_s - model_s
     queued, by = route.pool.variant.asynchronous is not None, route.pool.variant.deployed_by
-    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency, queued, by)
+    times = [model_s], [overhead_s], [loading_s]
+    return AlikeRequests(served.instances, status, hit, *times, concurrency, queued, by, face_of(request.scope))
 
 
 def _loading_s(request: Passage) -> float:
@@ -118,7 +122,8 @@ def _broken(request: Passage, route: Route, fault: RuntimeFault) -> AlikeRequest
     if fault.original is None:
         return None
     queued, by = route.pool.variant.asynchronous is not None, route.pool.variant.deployed_by
-    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0], queued=queued, deployed_by=by)
+    face, broken = face_of(request.scope), ([request.total_s], [0.0])
+    return AlikeRequests(len(route.pool.ready), None, None, *broken, queued=queued, deployed_by=by, face=face)
 
 
 def _concurrency(allowed: Serverless, served: Served) -> Concurrency:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from torpor_account.log_lines import about
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.runtime.face_notes import FACE
 from torpor_endpoint.runtime.observing.answer_heads import head_of
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 
@@ -74,9 +75,10 @@ class Alike(NamedTuple):
     came_minute_s: int
     ended_minute_s: int
     path: tuple[int, ...]  # the containers that they passed
+    face: str = ""  # the protocol by which they came; empty for SageMaker's own
 
 
-AlikeKey = tuple[str, str, VariantPool, str | None, str, int, bool | None, int, int, tuple[int, ...]]
+AlikeKey = tuple[str, str, VariantPool, str | None, str, int, bool | None, int, int, tuple[int, ...], str]
 """The fields of `Alike` as a plain tuple, because one is made of each request."""
 
 
@@ -176,4 +178,5 @@ def _alike(request: Passage) -> AlikeKey | None:
         return None
     live, variant, pool, target, path, _, _ = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
-    return live.name, variant, pool, target, served.instance, served.instances, head.hit, came, ended, path
+    face = request.scope[FACE].face if FACE in request.scope else ""  # `face_of`, without its calls
+    return live.name, variant, pool, target, served.instance, served.instances, head.hit, came, ended, path, face

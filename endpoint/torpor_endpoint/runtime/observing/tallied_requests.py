@@ -44,10 +44,11 @@ class SentRequests(NamedTuple):
     concurrency: Sequence[tuple[Concurrency, int]]
     queued: bool
     deployed_by: str
+    face: str = ""
 
     def tallied(self) -> TalliedRequests:
         model, overhead, loading = map(_packed, (self.model, self.overhead, self.loading))
-        return TalliedRequests(*self[:4], model, overhead, loading, self.concurrency, self.queued, self.deployed_by)
+        return TalliedRequests(*self[:4], model, overhead, loading, *self[7:])
 
 
 class RequestSums:
@@ -62,7 +63,7 @@ class RequestSums:
     @staticmethod
     def alike(samples: AlikeRequests) -> Hashable:
         """The same for requests that can be added up."""
-        return samples.instances, samples.status, samples.hit, samples.queued, samples.deployed_by
+        return samples.instances, samples.status, samples.hit, samples.queued, samples.deployed_by, samples.face
 
     def add(self, samples: AlikeRequests) -> None:
         self._requests += len(samples.model_s)
@@ -75,7 +76,8 @@ class RequestSums:
         first, seen = self._first, list(self._concurrency.items())
         model, overhead, loading = map(SentTally.of, (self._model, self._overhead, self._loading))
         alike = first.instances, first.status, first.hit
-        return SentRequests(*alike, self._requests, model, overhead, loading, seen, first.queued, first.deployed_by)
+        constant = first.queued, first.deployed_by, first.face
+        return SentRequests(*alike, self._requests, model, overhead, loading, seen, *constant)
 
 
 def _packed(tally: SentTally | None) -> PackedTally | None:

@@ -1,6 +1,6 @@
 """SageMaker's control plane as a service: its operations in one table. Those on inference components are in
 `components/`, on inference experiments in `experiments/`, on jobs of every kind in
-`services/job_kinds`."""
+`services/job_kinds.py`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
