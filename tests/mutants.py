@@ -93,7 +93,6 @@ ROOMS: dict[str, MutatedRoom] = {
         "scaling",
         "placement",
         "rollouts",
-        "versions",
         "lineage",
         "search",
         "model_choice",
@@ -112,6 +111,10 @@ ROOMS: dict[str, MutatedRoom] = {
         "traffic",
         "testing",
         "warm_steps",
+    ),
+    "versions": MutatedRoom(
+        (f"{CONTAINER}/versions", f"{ENDPOINT}/versions"),
+        ("tests/container/core/versions", "tests/endpoint/core/versions"),
     ),
 }
 """By the name that `MUTANTS` takes. The others, such as `pages` and `pricing`, hold values alone."""

@@ -1,6 +1,6 @@
 """Mutants of a module: its source with one small fault in each, made from its syntax tree.
 
-Annotations, decorators, docstrings, and texts for people (a string with a space) are left as they are.
+Types, decorators, docstrings, and texts for people (a string with a space) are left as they are.
 """
 
 import ast
@@ -117,8 +117,10 @@ def _is_untouched(node: ast.AST, field: str) -> bool:
 
 
 def _is_left(node: ast.AST) -> bool:
-    """Whether a node and all below it stay as they are: docstrings, imports, and the text of a formatted string."""
+    """Whether a node and all below it stay as they are: docstrings, imports, and types."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, (ast.Subscript, ast.Call)) and ast.unparse(node).startswith(("Literal[", "TypeVar(")):
         return True
     return isinstance(node, (ast.Import, ast.ImportFrom, ast.expr_context, ast.arg, ast.Global, ast.Assert))
 

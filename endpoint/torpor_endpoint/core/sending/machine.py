@@ -144,6 +144,9 @@ class Sending(Generic[Instance]):
     headers: Headers
     body: Body
     timeout_s: float
+    pause_s: float  # from the first `ready`
+    took_s: float  # from the first answer
+    _sent_at_s: float
 
     def __init__(
         self,
@@ -171,7 +174,6 @@ class Sending(Generic[Instance]):
         self.instance: Instance | None = None
         self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
-        self.took_s = self.pause_s = self._sent_at_s = 0.0
         self._in_use = False  # the instance has the request
         self._retries = self._waits = 0
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s

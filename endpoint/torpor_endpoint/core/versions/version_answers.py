@@ -105,8 +105,10 @@ class ServedVersions:
         """The name and the number of a version by its artifact's key; None for any other key."""
         name, _, rest = key.rpartition("/")[0].rpartition("/")
         versions = self._names.get(name)
-        number = int(rest) if versions is not None and NUMBER.fullmatch(rest) else 0
-        return (name, number) if versions is not None and versions.artifacts.get(number) == key else None
+        if versions is None or not NUMBER.fullmatch(rest):
+            return None
+        number = int(rest)
+        return (name, number) if versions.artifacts.get(number) == key else None
 
 
 def target_for(name: str, version: str | int | None = None) -> str:

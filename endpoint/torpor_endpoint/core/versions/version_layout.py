@@ -66,7 +66,7 @@ class VersionLayout:
             )
         if MARK in name and (other := name.rpartition(MARK)[0]) in self._objects:
             return f"it is the name of a folder of versions, and could be a version of {other!r}: rename the folder"
-        crowded = sorted(number for number, keys in self._objects.get(name, {}).items() if len(keys) > 1)
+        crowded = self.crowded(name)
         if crowded and not self.versions_of(name):
             return f"the folder {name}/{crowded[0]}/ has several objects: a version is one artifact"
         return ""

@@ -27,7 +27,20 @@ def test_without_a_policy_no_name_has_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "on", "latest:", "latest:0", "latest:x", "specific", "specific:", "specific:1,,2"]
+    "text",
+    [
+        "",
+        "on",
+        "latest:",
+        "latest:0",
+        "latest:x",
+        "latest:٢",
+        "all:1",
+        "on:1",
+        "specific",
+        "specific:",
+        "specific:1,,2",
+    ],
 )
 def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be off, latest, latest:N, all, or specific"):

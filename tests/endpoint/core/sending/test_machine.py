@@ -1,7 +1,7 @@
 """The machine of one request as values: which containers get what, what follows each event, and what the books say."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import pytest
@@ -11,6 +11,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 from torpor_endpoint.core.resource_records import Container
+from torpor_endpoint.core.routing.session_names import with_holder
 from torpor_endpoint.core.sending.machine import (
     ACCEPT,
     CONTENT_TYPE,
@@ -19,13 +20,14 @@ from torpor_endpoint.core.sending.machine import (
     FAULT,
     HOLD,
     SEND,
-    STRICT_HOP_BYTES,
+    SESSION_ID,
     TARGET_MODEL,
     VERSION_WANTED,
     Sending,
     SendingFailure,
     SendingRules,
 )
+from torpor_endpoint.core.sending.session_holders import NEW_SESSION
 from torpor_endpoint.core.sending.trail import Headers, Trail, lacked_room
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.telemetry.trace_context import SAMPLED, TRACEPARENT, RequestTrace
@@ -88,13 +90,17 @@ def sending(
     trace: RequestTrace | None = None,
     wants_version: bool = False,
     totals: dict[str, float] | None = None,
+    given: Mapping[bytes, bytes] = CALLER,
+    target: str = "a.tar.gz",
+    key: str | None = "a.tar.gz",
+    first: Headers | None = None,
 ) -> Sending[Instance]:
     """A request with all of the caller's headers, on its way through these containers."""
     trail = None if len(containers) == 1 else Trail(totals={} if totals is None else totals)
     times_s = [10.0 * (at + 1) for at in range(len(containers))]
-    target, way = "a.tar.gz", path or (0, 1, 2)
+    way = path or (0, 1, 2)
     return Sending(
-        pool, containers, way, times_s, 5.0, CALLER, target, target, [b"x"], rules, trail, wants_version, trace
+        pool, containers, way, times_s, 5.0, given, target, key, [b"x"], rules, trail, wants_version, trace, first
     )
 
 
@@ -122,6 +128,22 @@ def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
     many = (Container("torpor", multi_model=True),)
     sent = Sending(Instances(), many, (0,), [1.0], 0.0, given, "a.tar.gz", "a.tar.gz", [b"x"], SendingRules(), None)
     assert sent.headers == [*forwarded.items(), (TARGET_MODEL, b"a.tar.gz")]
+
+
+def test_a_like_request_is_sent_with_the_headers_that_the_first_one_got() -> None:
+    pool = Instances()
+    first = sending(pool, 1)
+    second = sending(pool, 1, first=first.headers)
+    assert second.headers is first.headers
+    for name in ("step", "container", "body", "timeout_s"):
+        assert getattr(second, name) == getattr(first, name)
+    assert (second.ready(1.0), second.place, second.timeout_s) == (SEND, "models", 25.0)
+
+
+def test_a_target_that_begins_as_no_header_may_is_told_behind_a_slash() -> None:
+    assert [dict(sending(Instances(), 1, target=one).headers)[TARGET_MODEL] for one in ("/a", "a/b", " a", "b")] == [
+        b"//a", b"a/b", b"/ a", b"b"
+    ]  # fmt: skip
 
 
 def test_each_container_of_a_pipeline_gets_the_answer_before_it_and_the_last_one_the_accept() -> None:
@@ -170,6 +192,16 @@ def test_the_container_with_many_models_tells_the_version_of_the_model_if_it_is_
     assert asked == [False, True, False]
 
 
+def test_of_containers_with_one_model_each_the_last_one_tells_the_version() -> None:
+    one_each = tuple(Container("torpor", name=name) for name in NAMES)
+    sent, asked = sending(Instances(), containers=one_each, wants_version=True), []
+    for _ in NAMES:
+        asked.append(VERSION_WANTED in sent.headers)
+        sent.ready(0.0)
+        sent.answered(answer(), 0.0)
+    assert asked == [False, False, True]
+
+
 # -- what follows ------------------------------------------------------------------------------------------------------
 def test_a_request_holds_until_an_instance_is_ready() -> None:
     pool = Instances(0)
@@ -191,6 +223,58 @@ def test_a_request_that_was_never_read_goes_to_another_instance_and_one_that_was
     assert pool.in_flight == [0, 0]
 
 
+def test_a_request_whose_first_container_refuses_it_holds_no_instance() -> None:
+    pool = Instances()
+    sent = sending(pool)
+    assert (sent.ready(0.0), sent.acted, pool.in_flight) == (SEND, False, [1])
+    assert (sent.refused(0.0), pool.in_flight) == (HOLD, [0])
+
+
+def test_a_request_that_a_later_container_refuses_keeps_its_instance() -> None:
+    pool = Instances()
+    sent = sending(pool)
+    sent.ready(0.0)
+    sent.answered(answer(), 0.0)
+    assert (sent.refused(0.0), sent.acted, pool.in_flight) == (HOLD, True, [1])
+    pool.ready.offer(0, pool.all[0])
+    assert (sent.ready(0.0), sent.container, pool.in_flight) == (SEND, 1, [1]), "it is well again"
+
+
+def test_requests_of_one_key_meet_and_others_go_where_the_fewest_are() -> None:
+    pool = Instances(4)
+    for keyed in range(4):
+        sending(pool, key="a.tar.gz").ready(0.0)
+        assert sorted(pool.in_flight) == [0, 0, 0, keyed + 1]
+    for _ in range(3):
+        sending(pool, key=None).ready(0.0)
+    assert sorted(pool.in_flight) == [1, 1, 1, 4]
+
+
+def test_a_request_of_a_session_goes_to_its_holder_and_its_container_gets_the_model_s_id() -> None:
+    pool = Instances(3)
+    for holder in pool.all:
+        name = with_holder(b"s", holder.number, pool.holder(holder).incarnation)
+        sent = sending(pool, 1, given={**CALLER, SESSION_ID: name})
+        assert (sent.ready(0.0), sent.instance) == (SEND, holder)
+        assert dict(sent.headers) == {**CALLER, SESSION_ID: b"s", TARGET_MODEL: b"a.tar.gz"}
+
+
+def test_a_request_of_a_session_whose_holder_has_gone_goes_to_another() -> None:
+    pool = Instances(2)
+    sent = sending(pool, given={**CALLER, SESSION_ID: with_holder(b"s", 1, "i-before")})
+    assert sent.ready(0.0) == SEND
+    assert sent.instance is not None
+
+
+def test_only_a_request_with_a_session_begins_one() -> None:
+    pool = Instances()
+    for given, remembered in ((CALLER, 0), ({**CALLER, SESSION_ID: b"NEW_SESSION"}, 1)):
+        sent = sending(pool, 1, given=given)
+        sent.ready(0.0)
+        sent.answered(answer(b"y", (NEW_SESSION, b"s")), 0.0)
+        assert len(pool.sessions) == remembered
+
+
 def test_an_instance_that_is_too_slow_is_not_suspected() -> None:
     pool = Instances()
     sent = sending(pool)
@@ -198,7 +282,7 @@ def test_an_instance_that_is_too_slow_is_not_suspected() -> None:
     assert (sent.timed_out(9.0), sent.failure, sent.answer, len(pool.ready)) == (END, SendingFailure.TIMED_OUT, None, 1)
 
 
-@pytest.mark.parametrize("status", [302, 400, 500])
+@pytest.mark.parametrize("status", [300, 400, 500])
 def test_an_answer_that_is_no_success_ends_the_pipeline(status: int) -> None:
     sent = sending(Instances())
     sent.ready(0.0)
@@ -221,21 +305,26 @@ def test_the_parts_of_a_request_stay_at_one_instance_also_while_it_drains() -> N
     assert sorted(pool.in_flight) == [0, 1]
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_only_strict_mode_has_aws_s_limit_between_two_containers(strict: bool) -> None:
-    sent = sending(Instances(), rules=SendingRules(strict))
+FIVE_MIB = 5_242_880
+
+
+@pytest.mark.parametrize(("rules", "ends"), [(IMPATIENT, False), (SendingRules(strict=True), True)])
+def test_only_strict_mode_has_aws_s_limit_between_two_containers(rules: SendingRules, ends: bool) -> None:
+    sent = sending(Instances(), rules=rules)
     sent.ready(0.0)
-    step = sent.answered(answer(bytes(STRICT_HOP_BYTES + 1)), 0.0)
-    assert (step, sent.failure) == ((END, SendingFailure.HOP_OVERSIZE) if strict else (SEND, None))
-    assert (sent.place, sent.following) == (("before", "models") if strict else ("models", "after"))
+    assert sent.answered(answer(bytes(FIVE_MIB)), 0.0) == SEND
+    step = sent.answered(answer(bytes(FIVE_MIB + 1)), 0.0)
+    assert (step, sent.failure) == ((END, SendingFailure.HOP_OVERSIZE) if ends else (SEND, None))
+    assert sent.place == ("models" if ends else "after")
+    assert not ends or sent.following == "after"
 
 
-PATIENT = SendingRules(patient=True, retries=1, needs_room=True)
+PATIENT = SendingRules(patient=True, retries=2, needs_room=True)
 
 
 @pytest.mark.parametrize("failed", ["broken", "timed_out", 500, 429])
 def test_a_patient_request_is_sent_again_from_its_first_container(failed: str | int) -> None:
-    sent = sending(Instances(2), rules=PATIENT)
+    sent = sending(Instances(4), rules=PATIENT)
 
     def fail() -> str:
         if isinstance(failed, int):
@@ -244,17 +333,38 @@ def test_a_patient_request_is_sent_again_from_its_first_container(failed: str | 
 
     sent.ready(0.0)
     assert sent.answered(answer(), 0.0) == SEND
-    assert (fail(), sent.container, sent.body) == (SEND, 0, [b"x"])
-    assert fail() == END, "there is one retry"
+    for _ in range(PATIENT.retries):
+        assert (fail(), sent.container, sent.body) == (SEND, 0, [b"x"])
+    assert fail() == END, "no retry is left"
 
 
 def test_a_patient_request_waits_without_end_while_the_machine_fails() -> None:
-    sent = sending(Instances(), rules=PATIENT)
+    pool = Instances()
+    sent = sending(pool, rules=PATIENT)
     away = (FAULT, wire.Fault.MACHINE_FAILED.value.encode())
     for failures in range(1, 9):
         assert sent.ready(0.0) == SEND
+        assert sent.answered(answer(), 0.0) == SEND
         assert sent.answered(answer(b"", away, status=503), 0.0) == HOLD
         assert sent.pause_s == pause_s(failures)
+        assert (sent.container, sent.body, pool.in_flight) == (0, [b"x"], [0]), "it begins anew, and holds nothing"
+    pool.suspect(pool.all[0])
+    assert (sent.ready(0.0), sent.pause_s) == (HOLD, 0.0), "it waits for an instance alone"
+
+
+def test_a_request_that_is_sent_again_is_counted_once() -> None:
+    pool = Instances()
+    sent = sending(pool, rules=PATIENT)
+    sent.ready(0.0)
+    for _ in range(PATIENT.retries):
+        assert (sent.timed_out(1.0), pool.in_flight) == (SEND, [1])
+    sent.timed_out(2.0)
+    sent.let_go()
+    assert pool.in_flight == [0]
+
+
+def test_a_request_without_rules_is_no_patient_one() -> None:
+    assert SendingRules() == (False, False, 0, False)
 
 
 def test_a_request_that_needs_room_is_never_one_too_many() -> None:
@@ -281,6 +391,14 @@ def test_the_time_is_that_of_all_containers_and_each_of_them_has_its_own() -> No
     assert sent.trail.steps == [{"load": 0.005, "predict": 0.25}, {"predict": 0.5}]
     assert totals == {"load": 0.005, "predict": 0.75}, "the last answer's steps are the caller's to take"
     assert miss in last.headers, "the ledger reads it at the end"
+
+
+def test_a_request_that_begins_anew_forgets_what_its_containers_did() -> None:
+    sent = sending(Instances(), rules=PATIENT)
+    sent.ready(0.0)
+    sent.answered(answer(b"y", timing(b"predict;dur=250"), (b"x-torpor-model-cache", b"miss")), 0.25)
+    assert sent.timed_out(1.0) == SEND
+    assert sent.trail == Trail(totals={"predict": 0.25}), "the caller has waited for it"
 
 
 def cold(*victims: str) -> Headers:

@@ -19,22 +19,27 @@ keys = st.lists(parts, min_size=1, max_size=4).map("/".join)
     ],
 )
 def test_an_artifact_in_a_folder_with_a_number_is_a_version(key: str, name: str, number: int) -> None:
-    assert VersionLayout([key]).versions_of(name) == {number: key}
+    layout = VersionLayout([key])
+    assert (layout.versions_of(name), layout.fault_of(name)) == ({number: key}, "")
+    assert VersionLayout().add(key) == name
 
 
 @pytest.mark.parametrize(
     "key", ["iris.tar.gz", "iris/model.tar.gz", "iris/03/m.tar", "iris/0/m.tar", "3/m.tar", "iris/3/", "iris/v3/m.tar"]
 )
 def test_every_other_key_is_plain(key: str) -> None:
-    assert list(VersionLayout([key])) == []
+    layout = VersionLayout([key])
+    assert (list(layout), layout.add(key)) == ([], None)
 
 
 def test_a_folder_with_several_objects_is_no_version() -> None:
     layout = VersionLayout(["iris/1/m.tar", "iris/2/m.tar", "iris/2/readme.txt"])
+    assert ("iris" in layout, "rose" in layout) == (True, False)
     assert list(layout.versions_of("iris")) == [1]
     assert layout.crowded("iris") == [2]
     assert layout.fault_of("iris") == ""
-    layout.remove("iris/1/m.tar")
+    assert layout.remove("iris/1/m.tar") == "iris"
+    assert layout.remove("iris/1/m.tar") is None
     assert "iris/2/ has several objects" in layout.fault_of("iris")
 
 

@@ -76,6 +76,13 @@ def test_back_is_immediate_where_the_old_version_is_in_memory(present: frozenset
     assert not plan.load
 
 
+def test_the_policy_s_versions_and_those_with_a_label_should_answer() -> None:
+    there = keys(frozenset({5, 6, 7, 8}))
+    wanted = wanted_versions(there, VersionPolicy(newest=2), {"stable": 5, "gone": 4})
+    assert wanted == AnsweringVersions(keys(frozenset({5, 7, 8})), 8, {"stable": 5})
+    assert wanted_versions(there, VersionPolicy(newest=2), {"default": 5}).default == 5
+
+
 def test_a_new_version_is_loaded_beside_and_takes_over_once_it_is_in_memory() -> None:
     there = keys(frozenset({6, 7}))
     served = AnsweringVersions({6: there[6]}, 6)
