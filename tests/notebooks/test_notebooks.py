@@ -26,6 +26,7 @@ LONG = (
     "06-replay",
     "07-compare-versions",
     "09-components",
+    "11-flat-trees",
 )
 runs = [pytest.param(path, id=path.stem, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in NOTEBOOKS]
 
