@@ -33,6 +33,7 @@ def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
         traces=None if parts.telemetry is None else partial(parts.telemetry.payloads, parts.clock.epoch),
         store=parts.store,
         simulator=parts.options.what_if,
+        analyzer=parts.options.analyzer,
         ledger=partial(ledger_file, parts),
         flush_ledger=parts.flush_ledger,
     )

@@ -52,6 +52,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True, metavar="ORIGIN"),
     Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`.", hidden=True),
     Option("--what-if", "what_if", str, None, "The module that simulates for the dashboard. It is for programs that start `python -m torpor_endpoint`; `torpor up` brings its own.", hidden=True),
+    Option("--analyzer", "analyzer", str, None, "The module that does the work of Model Monitor's image in a processing job. It is for programs that start `python -m torpor_endpoint`; `torpor up` brings its own.", hidden=True),
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "The folder of everything that survives a restart: endpoints, models, objects and logs."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 that holds the artifacts, in place of the embedded one. The credentials come from the usual chain.", metavar="URL"),
@@ -113,6 +114,7 @@ class Options:
     travelling_clock: bool = False
     faults: bool = False
     what_if: str | None = None
+    analyzer: str | None = None
     otel: bool = False
     auth: bool = False
     insecure: bool = False

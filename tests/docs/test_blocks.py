@@ -15,6 +15,7 @@ from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOW
 from tests.docs.helpers.running import Reader
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint
 from tests.markdown import PAGES, ROOT
+from torpor.hosting.endpoint_modules import ANALYZER
 
 LOADS: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
 NAMES = {page: str(page.relative_to(ROOT)) for page in PAGES}
@@ -46,7 +47,7 @@ runs = [
 
 @pytest.mark.parametrize("page", runs)
 def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with LiveEndpoint(tmp_path / "data", "--travelling-clock") as live:
+    with LiveEndpoint(tmp_path / "data", "--travelling-clock", "--analyzer", ANALYZER) as live:
         at = {"ENDPOINT_URL": live.url, "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "y", "DEFAULT_REGION": REGION}
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             monkeypatch.delenv(name)

@@ -73,6 +73,7 @@ class JobSite:
     traces: TracesOfJob | None
     store: Store
     simulator: str | None  # the module that recommends
+    analyzer: str | None  # the module that stands for Model Monitor's image
     ledger: Callable[[], AbstractContextManager[Path]]  # as a file, for a block
     flush_ledger: Callable[[], Awaitable[None]]
 
@@ -89,7 +90,7 @@ class JobParts:
         self.processing_records = JobRecords(site.database, "processing_jobs", ProcessingJob, site.clock)
         folders = site.folders
         self.processing_work = ProcessingWork(
-            _script_site(site, cpus, folders.processing, folders.processing_logs), self._note_exit
+            _script_site(site, cpus, folders.processing, folders.processing_logs), self._note_exit, site.analyzer
         )
         self.processing = JobQueue(self.processing_records, self.processing_work, parallel=cpus)
         self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock)

@@ -231,6 +231,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         lambda options: options.what_if is None or _is_there(options.what_if),
         "there is no such module",
     ),
+    (
+        "--analyzer",
+        lambda options: options.analyzer is None or _is_there(options.analyzer),
+        "there is no such module",
+    ),
     ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
     ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
     (

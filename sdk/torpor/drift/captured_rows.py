@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,7 @@ from torpor.errors import TorporError
 
 ENDING = ".jsonl"
 SCHEME = "s3://"
+PIECE_BYTES = 64 * 1024
 SIDES = ("endpointInput", "endpointOutput")
 
 
@@ -48,8 +49,8 @@ class CapturedRows:
 
     def of(self, place: str, connection: EndpointConnection | None) -> Iterator[CapturedRow]:
         """The rows below `s3://bucket/prefix`, or of a folder or a file. Raises TorporError, OSError, ClientError."""
-        for name, text in _objects(place, connection):
-            for number, line in enumerate(text.splitlines(), 1):
+        for name, lines in _objects(place, connection):
+            for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield from self._rows(f"{name}, line {number}", line)
 
@@ -107,7 +108,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _objects(place: str, connection: EndpointConnection | None) -> Iterator[tuple[str, str]]:
+def _objects(place: str, connection: EndpointConnection | None) -> Iterator[tuple[str, Iterable[str]]]:
+    """The lines of each object, of which one at a time is in memory."""
     if not place.startswith(SCHEME):
         yield from _files(Path(place))
         return
@@ -117,12 +119,14 @@ def _objects(place: str, connection: EndpointConnection | None) -> Iterator[tupl
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
             for one in page.get("Contents", ()):
                 if one["Key"].endswith(ENDING):
-                    body = s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read()
-                    yield f"s3://{bucket}/{one['Key']}", body.decode(errors="replace")
+                    with closing(s3.get_object(Bucket=bucket, Key=one["Key"])["Body"]) as body:
+                        lines = (line.decode(errors="replace") for line in body.iter_lines(PIECE_BYTES))
+                        yield f"s3://{bucket}/{one['Key']}", lines
 
 
-def _files(place: Path) -> Iterator[tuple[str, str]]:
+def _files(place: Path) -> Iterator[tuple[str, Iterable[str]]]:
     if not place.exists():
         raise TorporError(f"{place}: there is no such folder")
     for file in sorted(place.rglob(f"*{ENDING}")) if place.is_dir() else [place]:
-        yield str(file), file.read_text(errors="replace")
+        with file.open(errors="replace") as lines:
+            yield str(file), lines

@@ -23,7 +23,7 @@ from torpor.errors import EndpointFailed, EndpointUnreachable, TorporError
 from torpor.extras import require
 from torpor.hosting.attached_endpoint import TEMPORARY
 from torpor.hosting.data_folder import ensure_free, ensure_writable
-from torpor.hosting.simulator_module import simulator
+from torpor.hosting.endpoint_modules import ANALYZER, simulator
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import Options
@@ -207,6 +207,7 @@ def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[st
         "port": listener.getsockname()[1],
         "descriptor": listener.fileno(),
         "what_if": simulator(),
+        "analyzer": ANALYZER,
     }
     return [json.dumps(options), *([TEMPORARY] if start.data_dir is None else [])]
 

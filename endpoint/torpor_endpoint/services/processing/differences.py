@@ -5,7 +5,7 @@ from typing import Final
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateProcessingJob": "Runs the command of ContainerEntrypoint and ContainerArguments on this machine, for AWS's images of scikit-learn and XGBoost and for torpor, "
-    "with the endpoint's own packages (`docs/how-to/processing-jobs.md`). Refuses several instances, other images, an image's own program, Pipe mode, manifests, DatasetDefinition, FeatureStoreOutput, "
+    "with the endpoint's own packages (`docs/how-to/processing-jobs.md`). Model Monitor's image compares each target model by itself (`docs/how-to/find-drift.md`). Refuses several instances, other images, an image's own program, Pipe mode, manifests, DatasetDefinition, FeatureStoreOutput, "
     "AppManaged and continuous uploads. Paths are below /opt/ml/processing.",
     "DescribeProcessingJob": "A failed job's FailureReason has the exit code and the last line of its log. A job that ran longer than MaxRuntimeInSeconds is Stopped.",
     "StopProcessingJob": "Accepts a job that is Stopping already, and does nothing. The outputs of a stopped job are not uploaded.",

@@ -31,7 +31,7 @@ async def create_processing_job(processing: Processing, call: Call) -> dict[str,
         check(rules.INPUT_RULES, given, name=given["InputName"])
     for given in call.params.get("ProcessingOutputConfig", {}).get("Outputs", ()):
         check(rules.OUTPUT_RULES, given, name=given["OutputName"])
-    if not processing.scripts:
+    if not processing.scripts and not rules.is_analyzer(call.params["AppSpecification"]["ImageUri"]):
         raise INVALID("This endpoint runs no script of a job: it was started with --refuse scripts.")
     return await FORM.created(processing, call, call.params["RoleArn"])
 

@@ -1,21 +1,28 @@
 """The rules for CreateProcessingJob that AWS's service model lacks: they refuse what this stand-in cannot do right."""
 
+from fnmatch import fnmatchcase
 from typing import Any
 
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
 from torpor_endpoint.services.training.rules import has_algorithm
 
+ANALYZER = "*/sagemaker-model-monitor-analyzer*"
+"""The image of Model Monitor, whose work an endpoint's own module does."""
 LOCAL = "/opt/ml/processing"
 """Where a job's inputs and outputs are in AWS's containers."""
 
 JOB_RULES: Rules[Wire] = (
     (
-        lambda job: has_algorithm(job["AppSpecification"]["ImageUri"]) is None,
-        "AppSpecification.ImageUri must be AWS's image of scikit-learn or XGBoost, or torpor: Torpor runs the script "
-        "on this machine and runs no other container.",
+        lambda job: has_algorithm(_image(job)) is None and not is_analyzer(_image(job)),
+        "AppSpecification.ImageUri must be AWS's image of scikit-learn, XGBoost or Model Monitor, or torpor: Torpor "
+        "runs the script on this machine and runs no other container.",
     ),
     (
-        lambda job: "ContainerEntrypoint" not in job["AppSpecification"],
+        lambda job: is_analyzer(_image(job)) and "ContainerEntrypoint" in job["AppSpecification"],
+        "AppSpecification.ContainerEntrypoint must be left out for Model Monitor's image, which runs its own program.",
+    ),
+    (
+        lambda job: not is_analyzer(_image(job)) and "ContainerEntrypoint" not in job["AppSpecification"],
         "AppSpecification.ContainerEntrypoint must name the program and its script, such as "
         '["python3", "/opt/ml/processing/input/code/script.py"]: Torpor runs no image\'s own program.',
     ),
@@ -76,6 +83,15 @@ OUTPUT_RULES: Rules[Wire] = (
         f"Output {{name}}: S3Output.LocalPath must be a folder below {LOCAL}.",
     ),
 )
+
+
+def is_analyzer(image: str) -> bool:
+    return fnmatchcase(image, ANALYZER)
+
+
+def _image(job: Wire) -> str:
+    image: str = job["AppSpecification"]["ImageUri"]
+    return image
 
 
 def _inputs(job: Wire) -> Any:

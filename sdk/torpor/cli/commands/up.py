@@ -21,8 +21,8 @@ from torpor.cli.option_tables import takes, values
 from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor.extras import require
 from torpor.hosting.data_folder import ensure_free, ensure_writable
+from torpor.hosting.endpoint_modules import ANALYZER, simulator
 from torpor.hosting.endpoint_process import READY_WITHIN_S
-from torpor.hosting.simulator_module import simulator
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
@@ -43,7 +43,7 @@ def up(**given: Any) -> None:
     from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
     from torpor_endpoint.starting.endpoint_checks import check, check_router_ports
 
-    options = Options(**values(OPTIONS, given), what_if=simulator())
+    options = Options(**values(OPTIONS, given), what_if=simulator(), analyzer=ANALYZER)
     data_dir = options.data_dir
     try:
         check(options)

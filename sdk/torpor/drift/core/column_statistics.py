@@ -14,6 +14,8 @@ BUCKETS = 10
 VALUES_MAX = 1000
 """The most different texts of a column that are counted. Others count as one, `OTHERS`."""
 OTHERS = "(others)"
+TEXT_MAX = 1000
+"""So many characters of a text are told apart."""
 
 
 class ColumnType(StrEnum):
@@ -69,7 +71,7 @@ class ColumnStatistics:
             self.missing += 1
             return
         self.types[kind] += 1
-        text = value.strip()
+        text = value.strip()[:TEXT_MAX]
         self.texts[text if text in self.texts or len(self.texts) < VALUES_MAX else OTHERS] += 1
         number = number_of(value)
         if number is not None:
@@ -152,9 +154,13 @@ class RowStatistics:
             found.add(row)
         return found
 
-    def add(self, row: Sequence[str]) -> None:
-        while len(self.columns) < len(row):
+    def widen(self, columns: int) -> None:
+        """Have at least so many columns. What is new is missing from all rows so far."""
+        while len(self.columns) < columns:
             self.columns.append(ColumnStatistics(f"_c{len(self.columns)}", missing=self.rows))
+
+    def add(self, row: Sequence[str]) -> None:
+        self.widen(len(row))
         for column, value in zip(self.columns, row, strict=False):
             column.add(value)
         for column in self.columns[len(row) :]:

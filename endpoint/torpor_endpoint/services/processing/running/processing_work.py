@@ -26,12 +26,13 @@ TRIED = "output"
 
 class ProcessingWork:
     """`runs` are its scripts. `said` is called, in a thread, with a job's name and what its script left as its
-    ExitMessage."""
+    ExitMessage. `analyzer` is the module that stands for Model Monitor's image; None where there is none."""
 
-    def __init__(self, site: ScriptSite, said: Callable[[str, str], object]) -> None:
+    def __init__(self, site: ScriptSite, said: Callable[[str, str], object], analyzer: str | None = None) -> None:
         self.runs = ScriptRuns(site)
         self._site = site
         self._said = said
+        self._analyzer = analyzer
 
     async def run(
         self, job: ProcessingJob, stop: asyncio.Event, entered: Callable[[StrEnum], Awaitable[object]]
@@ -80,7 +81,7 @@ class ProcessingWork:
 
     async def _run(self, job: ProcessingJob, folders: ProcessingFolders, stop: asyncio.Event) -> EndedScript:
         async with self.runs.variables(job) as wiring:
-            planned = command(job, folders, wiring)
+            planned = command(job, folders, wiring, self._analyzer)
             return await self.runs.run(job, planned, stop, lambda: _preamble(planned))
 
     @asynccontextmanager

@@ -9,9 +9,8 @@ from rich.table import Table
 
 from torpor.cli.asked_endpoint import Url, connected
 from torpor.cli.console import console, plain_table
-from torpor.drift.captured_rows import SCHEME, CapturedRow, CapturedRows, CapturedSide
-from torpor.drift.core.column_statistics import RowStatistics
-from torpor.drift.drift_reports import ONLY, DriftBaseline, DriftReport, read_baseline, reports
+from torpor.drift.captured_rows import SCHEME, CapturedRows, CapturedSide
+from torpor.drift.drift_reports import ONLY, DriftReport, ModelRows, read_baseline
 from torpor.errors import TorporError
 
 SHOWN = 8
@@ -44,19 +43,12 @@ def drift(
     connection = connected(url) if captured.startswith(SCHEME) else None
     reading = CapturedRows(side)
     asked = None if model is None else {one.removeprefix("/") for one in model}
-    found = [one for one in reading.of(captured, connection) if asked is None or one.model in asked]
-    rows = [one for one in found if _within(one, began_s, ended_s)]
-    if not rows:
-        raise TorporError(f"{captured} has no captured rows{' of this time' if found else ''}")
-    names = {one.model for one in rows}
-    if baseline is not None:
-        known = read_baseline(baseline, names)
-    else:
-        earlier = [] if began_s is None else [one for one in found if one.at_s < began_s]
-        known = {
-            name: _of_rows([one for one in earlier if one.model == name]) for name in {one.model for one in earlier}
-        }
-    made = reports(rows, known)
+    seen = ModelRows(None if baseline is None else read_baseline(baseline), began_s, ended_s)
+    seen.add(one for one in reading.of(captured, connection) if asked is None or one.model in asked)
+    made = seen.reports()
+    if not made:
+        of_time = "" if began_s is ended_s is None else " of this time"
+        raise TorporError(f"{captured} has no captured rows{of_time}")
     for one in made:
         one.write(out)
     console().print(table(made))
@@ -76,14 +68,6 @@ def table(made: list[DriftReport]) -> Table:
         more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
         shown.add_row(one.model or ONLY, f"{one.rows:,}", "\n".join([*told[:SHOWN], *more]) or "none")
     return shown
-
-
-def _of_rows(rows: list[CapturedRow]) -> DriftBaseline:
-    return DriftBaseline.of(RowStatistics.of(one.values for one in rows))
-
-
-def _within(row: CapturedRow, began_s: float | None, ended_s: float | None) -> bool:
-    return (began_s is None or row.at_s >= began_s) and (ended_s is None or row.at_s < ended_s)
 
 
 def _moment(text: str | None, option: str) -> float | None:

@@ -1,8 +1,12 @@
-"""Names the module that simulates for an endpoint's dashboard. The endpoint runs it; nothing here imports it."""
+"""Names the modules that simulate for an endpoint's dashboard, and that look for drift in its processing jobs.
+
+The endpoint runs them; nothing here imports them.
+"""
 
 from torpor.extras import missing
 
 WHAT_IF = "torpor.simulator.what_if"
+ANALYZER = "torpor.drift.analyzer"
 
 
 def simulator() -> str | None:
