@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.jobs.scripts.script_runs import without_credentials
+from torpor_endpoint.services.pipelines.running.sagemaker_calls import everything
 from torpor_endpoint.simulating.ledger_file import ledger_file
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
         folders=parts.folders,
         storage=parts.account.storage,
         as_role=parts.as_role,
+        role_access=everything if parts.role_parts is None else parts.role_parts.roles.assumed,
         credentials=without_credentials if parts.role_parts is None else parts.role_parts.lent,
         surroundings=parts.surroundings,
         fork=parts.warm_parent.fork_untold,

@@ -26,7 +26,7 @@ from torpor_endpoint.services.jobs.scripts.script_runs import JobCredentials, Sc
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.pipelines.pipeline_records import Pipeline, PipelineExecution
 from torpor_endpoint.services.pipelines.running.execution_work import ExecutionWork
-from torpor_endpoint.services.pipelines.running.sagemaker_calls import SageMakerCalls
+from torpor_endpoint.services.pipelines.running.sagemaker_calls import RoleAccess, SageMakerCalls
 from torpor_endpoint.services.pipelines.running.step_running import NoteStep, StepSite
 from torpor_endpoint.services.processing.lifecycle import ProcessingJob
 from torpor_endpoint.services.processing.running.processing_work import ProcessingWork
@@ -60,6 +60,7 @@ class JobSite:
     folders: DataDir
     storage: Storage
     as_role: AsRole
+    role_access: RoleAccess
     credentials: JobCredentials
     surroundings: Surroundings
     fork: Fork
@@ -130,7 +131,12 @@ class JobParts:
             "Transform": self.transform.ended,
             "Tuning": self.tuning.ended,
         }
-        return StepSite(SageMakerCalls(site.sagemaker), ended, site.storage, site.as_role, site.clock, note)
+
+        def calls(execution: PipelineExecution) -> SageMakerCalls:
+            role, pipeline = execution.request["RoleArn"], execution.request["PipelineArn"]
+            return SageMakerCalls(site.sagemaker, site.role_access, role, pipeline)
+
+        return StepSite(calls, ended, site.storage, site.as_role, site.clock, note)
 
     def _recommendation_work(self, site: JobSite) -> RecommendationWork:
         variants = MeasuredVariants(site.store)

@@ -200,6 +200,47 @@ def test_a_training_job_is_its_role(account: Account) -> None:
     assert "assumed-role/reader/SageMaker is not authorized to perform: s3:ListBucket" in log.read_text()
 
 
+def test_a_step_of_a_pipeline_is_its_role(account: Account) -> None:
+    resource = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:*"
+    may = {"Action": ["sagemaker:CreateModelPackage*", "sagemaker:DescribeModelPackage*"], "Resource": resource}
+    role, other = account.role("pipes", may), account.role("pipes-nothing", READS_MODELS)
+    register = {"ModelPackageGroupName": "piped", "ModelPackageDescription": "by a step"}
+    steps = [{"Name": "Register", "Type": "RegisterModel", "Arguments": register}]
+    text = json.dumps({"Version": "2020-12-01", "Steps": steps})
+    account.sagemaker.create_pipeline(
+        PipelineName="p", PipelineDefinition=text, RoleArn=role, ClientRequestToken="t" * 32
+    )
+
+    def ended(given: dict[str, str]) -> Any:
+        started = account.sagemaker.start_pipeline_execution(PipelineName="p", **given)
+        arn = started["PipelineExecutionArn"]
+
+        def over() -> Any:
+            found = account.sagemaker.describe_pipeline_execution(PipelineExecutionArn=arn)
+            return found if found["PipelineExecutionStatus"] in ("Succeeded", "Failed") else None
+
+        return until(over, WAIT_S)
+
+    assert ended({})["PipelineExecutionStatus"] == "Succeeded"
+    denied = ended({"RoleArn": other})
+    assert denied["PipelineExecutionStatus"] == "Failed"
+    assert "assumed-role/pipes-nothing/SageMaker is not authorized" in denied["FailureReason"]
+    starts = account.live.client("iam").create_user(UserName="starts")["User"]["UserName"]
+    permitted = {"Effect": "Allow", "Action": "sagemaker:StartPipelineExecution", "Resource": resource}
+    account.iam.put_user_policy(UserName=starts, PolicyName="own", PolicyDocument=document(permitted))
+    key = account.iam.create_access_key(UserName=starts)["AccessKey"]
+    client = boto3.client(
+        "sagemaker",
+        endpoint_url=account.live.url,
+        region_name=REGION,
+        aws_access_key_id=key["AccessKeyId"],
+        aws_secret_access_key=key["SecretAccessKey"],
+    )
+    with pytest.raises(ClientError, match="iam:PassRole"):
+        client.start_pipeline_execution(PipelineName="p", RoleArn=other)
+    client.start_pipeline_execution(PipelineName="p")
+
+
 def test_a_transform_job_is_denied_its_output(account: Account) -> None:
     account.sagemaker.create_model(
         ModelName="batch", ExecutionRoleArn=account.reader, PrimaryContainer=one("models/many/b/two.tar.gz")

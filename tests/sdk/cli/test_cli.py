@@ -341,7 +341,8 @@ def test_an_empty_log_is_printed_as_such() -> None:
 
 def test_up_offers_every_option_of_the_endpoint() -> None:
     flags = {flag for parameter in get_command(app).commands["up"].params for flag in parameter.opts}  # type: ignore[attr-defined]  # a group
-    assert {option.flag for option in OPTIONS} - flags == {"--descriptor", "--what-if", "--analyzer"}  # for programs, not for people
+    for_programs = {"--descriptor", "--what-if", "--analyzer"}
+    assert {option.flag for option in OPTIONS} - flags == for_programs
 
 
 def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:

@@ -12,7 +12,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreatePipeline": f"{_KNOWN}Steps are never taken from a cache.",
     "UpdatePipeline": f"{_KNOWN}There are no versions.",
     "DeletePipeline": "A pipeline with an execution that is not over is refused with ConflictException. Its executions go with it.",
-    "StartPipelineExecution": "Steps run as this endpoint: with `--auth` it is refused, since steps would act without the policies of the pipeline's role. After a step has failed, no other begins, "
+    "StartPipelineExecution": "With `--auth` each step's operation needs the rights of the pipeline's role, and an execution may name another role only by iam:PassRole; with `--s3-endpoint` beside it, it is refused, since roles are names only there. After a step has failed, no other begins, "
     "and those that run go on. Refuses SelectiveExecutionConfig and versions.",
     "ListPipelineExecutionSteps": "The latest steps come first, unless SortOrder says otherwise.",
     "StopPipelineExecution": "Accepts an execution that is Stopping already, and does nothing.",

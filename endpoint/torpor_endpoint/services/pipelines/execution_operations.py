@@ -64,8 +64,9 @@ async def start_pipeline_execution(pipelines: Pipelines, call: Call) -> dict[str
     refuse_unknown(call)
     if not pipelines.runs:
         raise INVALID(
-            "StartPipelineExecution is not supported by Torpor for an endpoint that was started with --auth: the steps "
-            "would act without the policies of the pipeline's role. Call their operations one after another."
+            "StartPipelineExecution is not supported by Torpor for an endpoint that was started with --auth and "
+            "--s3-endpoint, where roles are names only: the steps would act without the policies of the pipeline's "
+            "role. Call their operations one after another."
         )
     return await asyncio.to_thread(_started, pipelines, call, asyncio.get_running_loop())
 
@@ -74,6 +75,7 @@ def _started(pipelines: Pipelines, call: Call, loop: asyncio.AbstractEventLoop) 
     pipeline = found_pipeline(pipelines, call)
     definition = checked_definition(pipeline.request["PipelineDefinition"])
     execution = new_execution(pipeline, call, _values(definition, call), pipelines.clock())
+    pipelines.check_role(execution.request["RoleArn"], pipeline.arn)
     if pipelines.executions.add(execution):
         pipelines.pipelines.put(replace(pipeline, last_run_s=execution.created_s))
         loop.call_soon_threadsafe(pipelines.queue.begin, execution.name)

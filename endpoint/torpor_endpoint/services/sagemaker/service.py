@@ -108,7 +108,7 @@ def compose(parts: SageMakerParts) -> Service[Control]:
         tags.put,
         tags.forget,
         parts.clock,
-        not parts.options.auth,
+        not parts.options.auth or model_data is not None,
         check_role,
     )
     tracked = Lineage(parts.store, jobs.training_records.all, parts.clock)

@@ -116,7 +116,9 @@ async def open_pipelines(folder: Path, sagemaker: KeptSageMaker) -> AsyncIterato
     database, objects = SqliteFile(folder / "torpor.sqlite", RECORDS), ObjectStore(folder / "s3")
     records = JobRecords(database, "pipeline_executions", PipelineExecution, time.time)
     storage, ended = EmbeddedStorage(objects), {"Training": sagemaker.ended}
-    work = ExecutionWork(records, lambda note: StepSite(sagemaker, ended, storage, as_endpoint, time.time, note))
+    work = ExecutionWork(
+        records, lambda note: StepSite(lambda execution: sagemaker, ended, storage, as_endpoint, time.time, note)
+    )
     queue = JobQueue(records, work, 9)
     await queue.start()
     try:

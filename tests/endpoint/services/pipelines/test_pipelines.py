@@ -10,7 +10,7 @@ import pytest
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.services.helpers.pipelines_in_folder import ROLE, KeptSageMaker, PipelinesApi, open_pipelines
 from tests.helpers.waiting import reached
-from torpor_endpoint.services.pipelines.running.sagemaker_calls import SageMakerCalls
+from torpor_endpoint.services.pipelines.running.sagemaker_calls import SageMakerCalls, everything
 from torpor_endpoint.services.pipelines.running.step_actions import ACTIONS, resource_name
 
 MODEL = {"Get": "Steps.train.ModelArtifacts.S3ModelArtifacts"}
@@ -256,7 +256,8 @@ def test_a_call_is_a_request_of_the_service(tmp_path: Path) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b'{"ModelArn": "a"}'})
 
-    answer = asyncio.run(SageMakerCalls(lambda: app)("CreateModel", "eu-west-1", {"ModelName": "m"}))
+    calls = SageMakerCalls(lambda: app, everything, ROLE, "")
+    answer = asyncio.run(calls("CreateModel", "eu-west-1", {"ModelName": "m"}))
     assert answer == {"ModelArn": "a"}
     body = {"type": "http.request", "body": b'{"ModelName": "m"}', "more_body": False}
     assert seen == [(b"SageMaker.CreateModel", True, body)]

@@ -35,9 +35,10 @@ NoteStep = Callable[[str, BegunStep], Awaitable[None]]
 
 @dataclass(frozen=True)
 class StepSite:
-    """What all steps share. `ended` waits for a job by the type of its step and its name; `note` records a step."""
+    """What all steps share. `calls` calls operations as the role of an execution; `ended` waits for a job by the type
+    of its step and its name; `note` records a step."""
 
-    calls: Calls
+    calls: Callable[[PipelineExecution], Calls]
     ended: Mapping[str, Callable[[str], Awaitable[None]]]
     storage: Storage
     as_role: AsRole
@@ -63,6 +64,7 @@ class StepRun:
     def __init__(self, site: StepSite, execution: PipelineExecution, step: PipelineStep, record: BegunStep) -> None:
         self.record = record
         self._site = site
+        self._calls = site.calls(execution)
         self._execution = execution
         self._step = step
         self._region = execution.arn.split(":")[3]
@@ -85,7 +87,7 @@ class StepRun:
         action = ACTIONS.get(self._step.kind)
         if action is not None and action.is_job and self.record.arn:
             with suppress(CallRefused):  # it is over
-                await self._site.calls(action.stop, self._region, {action.named: self.record.resource})
+                await self._calls(action.stop, self._region, {action.named: self.record.resource})
 
     async def _done(self, scope: ValueScope) -> None:
         given = {name: one for name, one in self._step.arguments.items() if name not in ("IfSteps", "ElseSteps")}
@@ -143,35 +145,35 @@ class StepRun:
         if self._step.kind == "RegisterModel":
             return await self._registered(action, values)
         try:
-            return await self._site.calls(action.describe, self._region, {action.named: name})
+            return await self._calls(action.describe, self._region, {action.named: name})
         except CallRefused:
-            return await self._site.calls(action.create, self._region, {**values, action.named: name})
+            return await self._calls(action.create, self._region, {**values, action.named: name})
 
     async def _registered(self, action: StepAction, values: dict[str, Any]) -> dict[str, Any]:
         """Register a version of a group, which comes to be with its first version, as on AWS."""
         group = values.get("ModelPackageGroupName")
         if group is not None:
             try:
-                await self._site.calls("DescribeModelPackageGroup", self._region, {"ModelPackageGroupName": group})
+                await self._calls("DescribeModelPackageGroup", self._region, {"ModelPackageGroupName": group})
             except CallRefused:
-                await self._site.calls("CreateModelPackageGroup", self._region, {"ModelPackageGroupName": group})
-        return await self._site.calls(action.create, self._region, values)
+                await self._calls("CreateModelPackageGroup", self._region, {"ModelPackageGroupName": group})
+        return await self._calls(action.create, self._region, values)
 
     async def _described(self, action: StepAction) -> dict[str, Any]:
         by = self.record.arn if self._step.kind == "RegisterModel" else self.record.resource
-        return await self._site.calls(action.describe, self._region, {action.named: by})
+        return await self._calls(action.describe, self._region, {action.named: by})
 
     async def _trials(self, name: str) -> Any:
-        job = await self._site.calls(ACTIONS["Tuning"].describe, self._region, {"HyperParameterTuningJobName": name})
+        job = await self._calls(ACTIONS["Tuning"].describe, self._region, {"HyperParameterTuningJobName": name})
         objective = job["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]["Type"]
         order = "Descending" if objective == "Maximize" else "Ascending"
         params = {"HyperParameterTuningJobName": name, "SortBy": "FinalObjectiveMetricValue", "SortOrder": order}
-        listed = await self._site.calls("ListTrainingJobsForHyperParameterTuningJob", self._region, params)
+        listed = await self._calls("ListTrainingJobsForHyperParameterTuningJob", self._region, params)
         return listed["TrainingJobSummaries"]
 
     async def _files(self, addresses: tuple[str, ...]) -> dict[str, Any]:
         role = self._execution.request["RoleArn"]
-        storage = self._site.as_role(self._site.storage, role, self._execution.arn)
+        storage = self._site.as_role(self._site.storage, role, self._execution.request["PipelineArn"])
         return {address: await finished(_json_at, storage, address) for address in addresses}
 
 
