@@ -23,6 +23,9 @@ FAULTS = (
 )
 """What a container waits for that does not come by itself. After one pull that failed kubelet waits before the next."""
 
+ENDED = ("Failed", "Succeeded")
+"""The phases of a pod whose containers are not started again."""
+
 
 @dataclass(frozen=True)
 class SeenPod:
@@ -55,8 +58,10 @@ def seen(pod: Json) -> SeenPod:
         return SeenPod(phase, reason, incarnation, name, status.get("podIP", ""), _ended(container).removeprefix(": "))
 
     if metadata.get("deletionTimestamp"):
-        return found(Phase.EXITED, "its pod is being deleted")
-    if status.get("phase") in ("Failed", "Succeeded"):
+        return found(
+            Phase.EXITED, _sentence("its pod is being deleted", _condition(status, "DisruptionTarget", "True"))
+        )
+    if status.get("phase") in ENDED:
         return found(Phase.EXITED, _sentence("its pod ended", status) + _ended(container))
     state = container.get("state") or {}
     if "running" in state:
@@ -70,11 +75,12 @@ def seen(pod: Json) -> SeenPod:
 
 
 def newest(pods: Iterable[Json]) -> SeenPod:
-    """The state of the instance whose pods these are. One that is being deleted counts only if there is no other."""
+    """The state of the instance whose pods these are. One that is being deleted or has ended counts only if there is no
+    other: creation is told to the second, and the pod of an evicted one may be made in the same."""
 
-    def order(pod: Json) -> tuple[bool, str]:
-        metadata = pod["metadata"]
-        return not metadata.get("deletionTimestamp"), metadata.get("creationTimestamp") or ""
+    def order(pod: Json) -> tuple[bool, bool, str]:
+        metadata, ended = pod["metadata"], (pod.get("status") or {}).get("phase") in ENDED
+        return not metadata.get("deletionTimestamp"), not ended, metadata.get("creationTimestamp") or ""
 
     last = max(pods, key=order, default=None)
     return NO_POD if last is None else seen(last)
@@ -82,10 +88,8 @@ def newest(pods: Iterable[Json]) -> SeenPod:
 
 def why_no_pod(deployment: Json) -> str:
     """Why a Deployment has no pod: a quota, or a rule of the namespace."""
-    for condition in (deployment.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
-            return _sentence(condition.get("reason", ""), condition)
-    return NO_POD.reason
+    failure = _condition(deployment.get("status") or {}, "ReplicaFailure", "True")
+    return _sentence(failure.get("reason", ""), failure) if failure else NO_POD.reason
 
 
 def _container(status: Json) -> Json:
@@ -94,12 +98,17 @@ def _container(status: Json) -> Json:
 
 
 def _why_pending(status: Json, waiting: Json) -> str:
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _sentence(condition.get("reason", "Unschedulable"), condition)
+    if unscheduled := _condition(status, "PodScheduled", "False"):
+        return _sentence(unscheduled.get("reason", "Unschedulable"), unscheduled)
     if waiting:
         return _sentence(waiting.get("reason", "waiting"), waiting)
     return _sentence(status.get("reason") or NO_MACHINE, status)
+
+
+def _condition(status: Json, kind: str, value: str) -> Json:
+    """The condition of this kind with this value; empty if there is none."""
+    known: Iterable[Json] = status.get("conditions") or ()
+    return next((one for one in known if (one.get("type"), one.get("status")) == (kind, value)), {})
 
 
 def _ended(container: Json) -> str:

@@ -37,6 +37,7 @@ class SlotEnd:
         self._grace_s = grace_s
         self.deleted = asyncio.Event()
         self._asked: set[str] = set()  # the pods that were told to end
+        self._come_again = False
         self.task = asyncio.create_task(self._run(), name=f"end of {ended.slot}")
 
     def hasten(self) -> None:
@@ -73,10 +74,21 @@ class SlotEnd:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s if left_s > 0 else None):
                     await self.ended.changed()
+        if left_s <= 0 and self._asked and late:
+            await self._slowed(pods)
         for name in late:
             self._asked.add(name)
             with refused_with(404):
                 await self._client.call("delete", "pods", name, deletion(self._grace_s))
+
+    async def _slowed(self, pods: list[Object]) -> None:
+        """Pods come again after each deletion where somebody has deleted the Deployment and left its ReplicaSet."""
+        if not self._come_again:
+            self._come_again = True
+            sets = {owner["name"] for pod in pods for owner in pod["metadata"].get("ownerReferences", ())}
+            text = "%s: its pods come again after each deletion: delete their ReplicaSet %s"
+            log.warning(text, self.ended.slot, ", ".join(sorted(sets)))
+        await asyncio.sleep(AGAIN_S)
 
     async def _again(self, fault: HostError) -> None:
         log.warning("%s: %s", self.ended.slot, fault)

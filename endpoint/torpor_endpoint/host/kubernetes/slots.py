@@ -21,6 +21,7 @@ Object = dict[str, Any]
 
 DELETED = SeenPod(Phase.EXITED, "its Deployment was deleted")
 REPLACED = "it was replaced by another incarnation"
+POD_REPLACED = "its pod was replaced by another one"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class PodSlot:
         before, found = self._seen, deployments.get(self._name)
         present = found is not None and found["metadata"]["uid"] == self.made.uid
         self._known = self._known or present
-        self._seen = self._now(found if present else None, pods)
+        leaves = found is not None and found["metadata"].get("deletionTimestamp")  # in the foreground, or it is held
+        self._seen = self._now(found if present and not leaves else None, pods)
         self._follow()
         self.wake()
         news = self._seen.phase is Phase.PENDING and self._seen.reason != before.reason
@@ -110,7 +112,10 @@ class PodSlot:
             await self._change.wait()
             first = first if first.incarnation else self._seen
         last = self._seen
-        reason = last.reason if last.phase is Phase.EXITED else last.before or REPLACED
+        if last.phase is Phase.EXITED:
+            reason = last.reason
+        else:
+            reason = last.before or REPLACED if last.pod == first.pod else POD_REPLACED
         ended = replace(first if first.incarnation else last, phase=Phase.EXITED, reason=reason)
         await self._last_line(ended)
         return self._launched(ended)
@@ -168,9 +173,12 @@ class PodSlot:
         output = self._output(ended)
         if output is None:
             return ""
-        await output.finish(replaced=_another(ended, self._seen))
+        await output.finish(replaced=ended.pod == self._seen.pod and _another(ended, self._seen))
         return await output.last_line()
 
 
 def _another(first: SeenPod, now: SeenPod) -> bool:
-    return bool(first.incarnation) and bool(now.incarnation) and now.incarnation != first.incarnation
+    """Whether the first incarnation is over. The one after it may wait for a machine, and have not begun."""
+    if not first.incarnation:
+        return False
+    return now.incarnation != first.incarnation if now.incarnation else now.pod != first.pod

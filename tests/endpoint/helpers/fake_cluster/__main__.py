@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.endpoint.helpers.fake_cluster.api import NAMESPACE, TOKEN, FakeCluster
 from tests.endpoint.helpers.fake_cluster.containers import served
 from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
+from tests.endpoint.helpers.fake_cluster.server import ClusterServer
 
 KUBECONFIG = """\
 apiVersion: v1
@@ -24,13 +25,13 @@ def kubeconfig(url: str, namespace: str = NAMESPACE, token: str = TOKEN) -> str:
 
 
 async def main(folder: Path) -> None:
-    cluster = FakeCluster(Kubelet(served, folder / "pods"))
-    await cluster.start()
+    server = ClusterServer(FakeCluster(Kubelet(served, folder / "pods")))
+    await server.start()
     path = folder / "kubeconfig"
-    path.write_text(kubeconfig(cluster.url))
+    path.write_text(kubeconfig(server.url))
     print(path, flush=True)
     await asyncio.to_thread(sys.stdin.read)
-    await cluster.close()
+    await server.close()
 
 
 if __name__ == "__main__":

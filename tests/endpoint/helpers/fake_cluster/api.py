@@ -1,160 +1,177 @@
-"""The API of a fake cluster: HTTP on loopback, with the calls that the host makes and no others."""
+"""The API of a fake cluster: a request and its answer, whatever carries them. It knows the calls that the host makes,
+and those by which a test plays an administrator or a kubelet."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
-from tests.endpoint.helpers.fake_cluster.objects import Conflict, Object, Objects, selected
+from tests.endpoint.helpers.fake_cluster.admission import admit, broken_rules
+from tests.endpoint.helpers.fake_cluster.controllers import Controllers, evict
+from tests.endpoint.helpers.fake_cluster.objects import Object, Objects
+from tests.endpoint.helpers.fake_cluster.refusals import Refused, full_name, not_found
+from tests.endpoint.helpers.fake_cluster.watches import watched
 
 NAMESPACE = "models"
 TOKEN = "let-me-in"
+POWERLESS = "let-me-ask"
+"""The token of somebody who may do nothing."""
+NODE = "machine"
+ROOM = "64Gi"
 
 
-class Refused(Exception):
-    """An answer of the API that is no success."""
+@dataclass(frozen=True)
+class Answer:
+    """What is answered: one document, or `lines` that follow."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    status: int
+    document: Object | str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lines: AsyncIterator[str] | None = None
+
+
+class KubeletOfPods(Protocol):
+    """What runs the pods of a fake cluster."""
+
+    def look(self, objects: Objects) -> None: ...
+
+    def output(self, pod: str, previous: bool) -> list[str]: ...
+
+    def followed(self, pod: str) -> AsyncIterator[str]: ...
+
+    async def close(self) -> None: ...
 
 
 class FakeCluster:
-    """A cluster of one namespace. `denied` has pairs of a verb and a resource that its callers may not use."""
+    """A cluster of one namespace, with one machine that has ROOM.
 
-    def __init__(self, kubelet: Kubelet) -> None:
+    `denied` has pairs of a verb and a resource that its callers may not use. The next `crowded` calls are put off, and
+    the next `contended` creations conflict with another one in their quota.
+    """
+
+    def __init__(self, kubelet: KubeletOfPods) -> None:
         self.objects = Objects()
+        self.around = Objects()
         self.kubelet = kubelet
+        self.controllers = Controllers(self.objects, self.around, NAMESPACE)
         self.denied: set[tuple[str, str]] = set()
-        self.asked: list[str] = []
-        self._connections: set[asyncio.Task[None]] = set()
+        self.crowded = self.contended = 0
+        self.around.create("namespaces", {"metadata": {"name": NAMESPACE}})
+        self.around.create("nodes", {"metadata": {"name": NODE}, "status": {"allocatable": {"memory": ROOM}}})
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        self._controllers = asyncio.create_task(self._run())
+    async def run(self) -> None:
+        """The controllers and the kubelet: after each change they look at everything."""
+        try:
+            while True:
+                changes = self.objects.change, self.around.change
+                self.controllers.look()
+                self.kubelet.look(self.objects)
+                if changes == (self.objects.change, self.around.change):
+                    waits = [asyncio.ensure_future(change.wait()) for change in changes]
+                    try:
+                        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                    finally:
+                        for one in waits:
+                            one.cancel()
+                else:
+                    await asyncio.sleep(0)
+        finally:
+            self.controllers.close()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-
-    async def close(self) -> None:
-        self._server.close()
-        for task in (self._controllers, *self._connections):
-            task.cancel()
-        await asyncio.gather(self._controllers, *self._connections, return_exceptions=True)
-        await self.kubelet.close()
-
-    async def _run(self) -> None:
-        """The controllers and kubelet: after each change they look at everything."""
-        while True:
-            change = self.objects.change
-            self.objects.reconcile()
-            self.kubelet.look(self.objects)
-            if change is self.objects.change:
-                await change.wait()
-
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while line := await reader.readline():
-                await self._request(line.decode(), reader, writer)
-        writer.close()
-
-    async def _request(self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        method, target, _ = line.split()
-        headers = {}
-        while (field := (await reader.readline()).decode().strip()) != "":
-            name, _, value = field.partition(":")
-            headers[name.lower()] = value.strip()
-        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))) or b"{}")
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: Object) -> Answer:
+        """What a request is answered, whose headers have names in lower case."""
         parts = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        self.asked.append(f"{method} {target}")
         try:
-            if headers.get("authorization") != f"Bearer {TOKEN}":
-                raise Refused(401, "Unauthorized")
-            if query.get("watch") or query.get("follow"):
-                await _stream(writer, self._followed(parts.path, query))
-            else:
-                await _answer(writer, 200, self._answered(method, parts.path, query, body))
+            token = headers.get("authorization", "").removeprefix("Bearer ")
+            if token not in (TOKEN, POWERLESS):
+                raise Refused(401, "Unauthorized", "Unauthorized")
+            if self.crowded:
+                self.crowded -= 1
+                raise Refused(429, "TooManyRequests", "too many requests, please try again later", retry_after_s=1)
+            return self._routed(method, parts.path, query, body, token == POWERLESS)
         except Refused as refused:
-            await _answer(writer, refused.status, {"kind": "Status", "message": str(refused)})
+            again = {"retry-after": str(refused.retry_after_s)} if refused.retry_after_s else {}
+            return Answer(refused.status, refused.said, again)
 
-    def _answered(self, method: str, path: str, query: dict[str, str], body: Object) -> Object | str:
+    def _routed(self, method: str, path: str, query: dict[str, str], body: Object, powerless: bool) -> Answer:
         if path == "/version":
-            return {"gitVersion": "v1.37.0"}
+            return Answer(200, {"gitVersion": "v1.37.0"})
         if path.endswith("selfsubjectaccessreviews"):
             asked = body["spec"]["resourceAttributes"]
             resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
-            return {"status": {"allowed": (asked["verb"], resource) not in self.denied}}
-        _, _, rest = path.partition("/namespaces/")
-        namespace, resource, name, of = (*rest.split("/"), "", "")[:4]
-        if namespace != NAMESPACE and method == "POST":
-            raise Refused(404, f'namespaces "{namespace}" not found')
+            return Answer(201, {"status": {"allowed": (asked["verb"], resource) not in self.denied}})
+        *_, rest = path.split("/api/v1/" if path.startswith("/api/") else "/v1/", 1)
+        if rest.split("/")[0] == "namespaces" and rest.count("/") > 1:
+            _, namespace, resource, name, of = (*rest.split("/"), "", "")[:5]
+        else:
+            namespace, (resource, name, of) = "", (*rest.split("/"), "", "")[:3]
+        objects = self.objects if namespace else self.around
+        if namespace not in ("", NAMESPACE) and method == "POST":
+            raise not_found("namespaces", namespace)
+        verb = "watch" if query.get("watch") == "true" else VERBS[method] if method != "GET" or name else "list"
+        if powerless or (verb, f"{resource}/{of}" if of else resource) in self.denied:
+            raise _no_right(verb, resource, namespace)
         if of == "log":
-            return "".join(f"{line}\n" for line in self.kubelet.output(name, query.get("previous") == "true"))
-        return self._acted(method, resource, name, query, body)
-
-    def _acted(self, method: str, resource: str, name: str, query: dict[str, str], body: Object) -> Object:
-        objects = self.objects
+            return self._log(name, query)
+        if query.get("watch") == "true":
+            return Answer(200, "", lines=watched(objects, resource, query))
+        if method == "GET" and not name:
+            items = objects.all(resource, query.get("labelSelector", "")) if namespace in ("", NAMESPACE) else []
+            return Answer(200, {"items": items, "metadata": {"resourceVersion": str(objects.version)}})
         if method == "POST":
-            if query.get("dryRun"):
-                return body
-            try:
-                return objects.create(resource, body)
-            except Conflict:
-                raise Refused(409, f"{resource} {body['metadata']['name']} already exists") from None
-        if not name:
-            items = objects.all(resource, query.get("labelSelector", ""))
-            return {"items": items, "metadata": {"resourceVersion": str(objects.version)}}
-        if (resource, name) not in objects.by_name:
-            raise Refused(404, f'{resource} "{name}" not found')
-        if method == "PATCH":
-            return objects.patch(resource, name, body)
-        if method == "DELETE" and resource == "pods":
-            objects.end_pod(name, float(body.get("gracePeriodSeconds", 30)))
-        elif method == "DELETE":
-            if body.get("preconditions", {}).get("uid") not in (
-                None,
-                objects.by_name[resource, name]["metadata"]["uid"],
-            ):
-                raise Refused(409, f"{resource} {name} is another one")
-            objects.remove(resource, name)
-            return {}
-        return objects.by_name[resource, name]
+            return self._created(objects, resource, name, of, query, body)
+        acts: dict[str, Callable[[], Object]] = {
+            "GET": lambda: objects.get(resource, name),
+            "PATCH": lambda: objects.patch(resource, name, _changes(body, of)),
+            "DELETE": lambda: objects.delete(resource, name, body),
+        }
+        return Answer(200, acts[method]())
 
-    async def _followed(self, path: str, query: dict[str, str]) -> AsyncIterator[str]:
-        if path.endswith("/log"):
-            pod = path.split("/")[-2]
-            async for line in self.kubelet.followed(pod):
-                yield line
-            return
-        resource, at = path.rsplit("/", 1)[1], int(query["resourceVersion"])
-        while True:
-            for of, event, about in self.objects.happened[at:]:
-                if of == resource and selected(about, query.get("labelSelector", "")):
-                    yield json.dumps({"type": event, "object": about})
-            at = self.objects.version
-            await self.objects.change.wait()
+    def _created(
+        self, objects: Objects, resource: str, name: str, of: str, query: Mapping[str, str], body: Object
+    ) -> Answer:
+        if of == "eviction":
+            evict(objects, name)
+            return Answer(201, {"kind": "Status", "status": "Success", "code": 201})
+        warned = {}
+        if objects is self.objects:
+            namespace = self.around.get("namespaces", NAMESPACE)
+            admit(resource, body, objects, namespace)
+            if self.contended:
+                self.contended -= 1
+                why = "the object has been modified; please apply your changes to the latest version and try again"
+                raise Refused(409, "Conflict", f'Operation cannot be fulfilled on resourcequotas "small": {why}')
+            if resource == "deployments" and (broken := broken_rules(body["spec"]["template"]["spec"], namespace)):
+                said = broken.replace("violates", "would violate", 1).replace('"', '\\"')
+                warned = {"warning": f'299 - "{said}"'}
+        if query.get("dryRun"):
+            return Answer(201, body, warned)
+        return Answer(201, objects.create(resource, _without_status(body)), warned)
+
+    def _log(self, pod: str, query: Mapping[str, str]) -> Answer:
+        if not self.objects.get("pods", pod)["spec"].get("nodeName"):
+            return Answer(204, "")
+        if query.get("follow"):
+            return Answer(200, "", lines=self.kubelet.followed(pod))
+        return Answer(200, "".join(f"{line}\n" for line in self.kubelet.output(pod, query.get("previous") == "true")))
 
 
-async def _answer(writer: asyncio.StreamWriter, status: int, body: Any) -> None:
-    content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    writer.write(f"HTTP/1.1 {status} .\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content)
-    await writer.drain()
+VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
 
 
-async def _stream(writer: asyncio.StreamWriter, lines: AsyncIterator[str]) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-    async for line in lines:
-        content = f"{line}\n".encode()
-        writer.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
-        await writer.drain()
-    writer.write(b"0\r\n\r\n")
-    await writer.drain()
+def _no_right(verb: str, resource: str, namespace: str) -> Refused:
+    named = full_name(resource)
+    group = named.removeprefix(resource).lstrip(".")
+    who = f'User "torpor" cannot {verb} resource "{resource}" in API group "{group}" in the namespace "{namespace}"'
+    return Refused(403, "Forbidden", f"{named} is forbidden: {who}")
+
+
+def _changes(body: Object, of: str) -> Object:
+    """A status is written by its own path alone, and nothing else is there."""
+    return {"status": body["status"]} if of == "status" else _without_status(body)
+
+
+def _without_status(body: Object) -> Object:
+    return {name: value for name, value in body.items() if name != "status"}

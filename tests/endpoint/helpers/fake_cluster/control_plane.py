@@ -5,10 +5,14 @@ chart's endpoint, and has the rights that the chart gives it.
 """
 
 import asyncio
+import json
 import os
+import signal
 import ssl
 import subprocess
-from contextlib import suppress
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import create_server
 from typing import Any
@@ -19,13 +23,19 @@ from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 
 BINARIES = os.environ.get("TORPOR_KUBERNETES_BINARIES", "")
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+AT_HAND = bool(BINARIES) and all((Path(BINARIES) / name).exists() for name in PROGRAMS)
 ADMIN, TORPOR = "the-admins-token", "the-endpoints-token"
 NAMESPACE = "models"
 NODE = "machine"
 STARTED_WITHIN_S = 60.0
 EVERYBODYS = "system:discovery"
 """Who may ask for the version: the API server makes its own roles a moment after it answers."""
-CONTROLLERS = "deployment,replicaset,garbagecollector,namespace,serviceaccount,disruption"
+CONTROLLERS = "deployment,replicaset,garbagecollector,namespace,serviceaccount,disruption,resourcequota,nodelifecycle"
+TAINTS = "taint-eviction-controller"
+"""From 1.29 on a controller of its own evicts pods from machines with taints
+(https://kubernetes.io/blog/2023/12/19/kubernetes-1-29-taint-eviction-controller/), and needs that of nodes too."""
+NEVER = ("--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
+"""Nobody renews the lease of the machine here."""
 PATHS = {
     "ConfigMap": "api/v1/namespaces/models/configmaps",
     "ServiceAccount": "api/v1/namespaces/models/serviceaccounts",
@@ -60,7 +70,7 @@ class ControlPlane:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._etcd, peer, self._port = free_ports(3)
         self._peer = peer
         self.url = f"https://127.0.0.1:{self._port}"
@@ -79,7 +89,7 @@ class ControlPlane:
         await _reached(admin)
         for name, further in (
             ("kube-scheduler", ()),
-            ("kube-controller-manager", (f"--controllers={CONTROLLERS}", "--use-service-account-credentials=false")),
+            ("kube-controller-manager", (*_controllers(), "--use-service-account-credentials=false")),
         ):
             self._run(name, "--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0", *further)
         await admin.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -95,17 +105,47 @@ class ControlPlane:
         await admin.close()
 
     def pids(self) -> list[int]:
-        return [process.pid for process in self._processes]
+        return [process.pid for process in self._processes.values()]
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """A program of these stands still."""
+        self._processes[name].send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._processes[name].send_signal(signal.SIGCONT)
+
+    async def restart_api(self) -> None:
+        """Kill the API server and start it again. Of what was before, etcd knows no more than how it is now."""
+        version = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._ask_etcd("compaction", {"revision": version})
+        self._processes["kube-apiserver"].kill()
+        self._processes["kube-apiserver"].wait()
+        self._start_api()
+        admin = self.client(ADMIN)
+        await _reached(admin)
+        await admin.close()
 
     def stop(self) -> None:
         """One after the other: an API server without its etcd takes a minute to end."""
-        for process in reversed(self._processes):
+        for process in reversed(self._ordered()):
             process.terminate()
             try:
                 process.wait(60.0)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+    def _ordered(self) -> list[subprocess.Popen[bytes]]:
+        """Each needs those before it."""
+        return [self._processes[name] for name in PROGRAMS if name in self._processes]
+
+    def _ask_etcd(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        url = f"http://127.0.0.1:{self._etcd}/v3/kv/{what}"
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode())) as answer:
+            read: dict[str, Any] = json.load(answer)
+            return read
 
     def _start_etcd(self) -> None:
         here, peers = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
@@ -145,9 +185,16 @@ class ControlPlane:
 
     def _run(self, name: str, *arguments: str) -> None:
         with (self._folder / f"{name}.log").open("ab") as log:
-            self._processes.append(
-                subprocess.Popen([str(Path(BINARIES) / name), *arguments], cwd=self._folder, stdout=log, stderr=log)
-            )
+            command = [str(Path(BINARIES) / name), *arguments]
+            self._processes[name] = subprocess.Popen(command, cwd=self._folder, stdout=log, stderr=log)
+
+
+def _controllers() -> tuple[str, ...]:
+    """The options that choose the controllers of this release."""
+    program = str(Path(BINARIES) / "kube-controller-manager")
+    known = subprocess.run([program, "--help"], capture_output=True, check=True, text=True).stdout
+    further = f",{TAINTS}" if TAINTS in known else ""
+    return (f"--controllers={CONTROLLERS}{further}", *NEVER)
 
 
 async def _reached(client: KubernetesClient) -> None:

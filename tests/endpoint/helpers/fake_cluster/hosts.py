@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.endpoint.helpers.fake_cluster.api import NAMESPACE, TOKEN, FakeCluster
 from tests.endpoint.helpers.fake_cluster.containers import forked
 from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
+from tests.endpoint.helpers.fake_cluster.server import ClusterServer
 from tests.endpoint.helpers.local_hosts import warm_parent
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
@@ -22,12 +23,13 @@ class ClusterGround:
         self._parent = warm_parent(folder / "kubelet")
         (folder / "kubelet").mkdir(parents=True, exist_ok=True)
         self.cluster = FakeCluster(Kubelet(forked(self._parent), folder / "pods"))
+        self._server = ClusterServer(self.cluster)
 
     async def start(self) -> None:
-        await self.cluster.start()
+        await self._server.start()
 
     def client(self, namespace: str = NAMESPACE, token: str = TOKEN) -> KubernetesClient:
-        return KubernetesClient(Cluster(self.cluster.url, namespace, "a test", False, lambda: token))
+        return KubernetesClient(Cluster(self._server.url, namespace, "a test", False, lambda: token))
 
     def host(
         self, settings: KubernetesSettings = SETTINGS, secret: bytes = SECRET, *, keep: bool = False
@@ -35,5 +37,5 @@ class ClusterGround:
         return KubernetesHost(self.client(), settings, secret, keep)
 
     async def close(self) -> None:
-        await self.cluster.close()
+        await self._server.close()
         await self._parent.close()

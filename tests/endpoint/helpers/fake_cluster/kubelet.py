@@ -34,12 +34,11 @@ class PodObjects(Protocol):
 
 
 class Kubelet:
-    """Runs the pods of a machine with `memory_mib` of memory. A container that ends is started again once, at once."""
+    """Runs the pods that have a machine. A container that ends is started again once, at once."""
 
-    def __init__(self, start: StartContainer, folder: Path, memory_mib: int = 64 * 1024) -> None:
+    def __init__(self, start: StartContainer, folder: Path) -> None:
         self._start = start
         self._folder = folder
-        self._memory_mib = memory_mib
         network = next(_networks) % NETWORKS
         self._addresses = (f"127.{64 + network // 256}.{network % 256}.{number}" for number in count(1))
         self._pods: dict[str, asyncio.Task[None]] = {}
@@ -52,11 +51,11 @@ class Kubelet:
     def look(self, objects: PodObjects) -> None:
         for pod in objects.all("pods"):
             name = pod["metadata"]["name"]
-            if name not in self._pods:
+            if name not in self._pods and pod["spec"].get("nodeName"):
                 self._ending[name] = asyncio.Event()
                 self._pods[name] = asyncio.create_task(self._run(objects, pod))
             grace_s = pod["metadata"].get("deletionGracePeriodSeconds")
-            if grace_s is not None and grace_s != self._graces.get(name):
+            if grace_s is not None and grace_s != self._graces.get(name) and name in self._ending:
                 self._graces[name] = grace_s
                 self._ending[name].set()
                 self._ending[name] = asyncio.Event()
@@ -76,11 +75,7 @@ class Kubelet:
             objects.patch("pods", name, {"status": status})
 
         try:
-            if why := self._unschedulable(pod):
-                said(
-                    conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}]
-                )
-            elif pod["spec"]["containers"][0]["image"].startswith(ABSENT):
+            if pod["spec"]["containers"][0]["image"].startswith(ABSENT):
                 said(containerStatuses=[_status(0, waiting={"reason": "ImagePullBackOff", "message": "no such image"})])
             else:
                 address = next(self._addresses)
@@ -104,11 +99,6 @@ class Kubelet:
             if child is not None and child.running:
                 child.kill()
                 await child.wait()
-
-    def _unschedulable(self, pod: Object) -> str:
-        wanted = pod["spec"]["containers"][0]["resources"].get("requests", {}).get("memory", "0Mi")
-        too_big = int(wanted.removesuffix("Mi")) > self._memory_mib
-        return "0/1 nodes are available: 1 Insufficient memory." if too_big else ""
 
     async def _started(self, objects: PodObjects, pod: Object, address: str, restarts: int) -> Container:
         name = pod["metadata"]["name"]

@@ -15,7 +15,7 @@ import yaml
 
 from tests.deploy.helm.rendering import RENDERED
 from tests.endpoint.helpers.fake_cluster.containers import forked
-from tests.endpoint.helpers.fake_cluster.control_plane import ADMIN, BINARIES, PROGRAMS, TORPOR, ControlPlane
+from tests.endpoint.helpers.fake_cluster.control_plane import ADMIN, AT_HAND, PROGRAMS, TORPOR, ControlPlane
 from tests.endpoint.helpers.fake_cluster.hosts import SECRET
 from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
 from tests.endpoint.helpers.fake_cluster.remote_objects import RemoteObjects
@@ -30,7 +30,7 @@ from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
 pytestmark = pytest.mark.skipif(
-    not (BINARIES and all((Path(BINARIES) / name).exists() for name in PROGRAMS)),
+    not AT_HAND,
     reason=f"TORPOR_KUBERNETES_BINARIES names no folder with {', '.join(PROGRAMS)}",
 )
 

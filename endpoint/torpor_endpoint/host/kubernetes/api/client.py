@@ -5,14 +5,18 @@ It is httpx and nothing more. docs/architecture.md (The cluster's API) says what
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 from torpor_endpoint.host.kubernetes.api.role_rules import refusal
+
+if TYPE_CHECKING:
+    from httpx import AsyncBaseTransport, Response
 
 WITHIN_S = 10.0
 CROWDED_S = 20.0
@@ -20,9 +24,12 @@ CROWDED_S = 20.0
 TOKEN_S = 60.0
 """How long a token is used before it is asked for again. The cluster's own are good for some minutes more."""
 CROWDED = 429
+CONTENDED_S = 0.25
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 SHOWN_MAX = 400
+NO_RIGHT = re.compile(r'\bUser "[^"]*" cannot ')
+"""What the server says of a right that lacks. It forbids for other reasons too: quotas, rules of the namespace."""
 LINE_MAX_BYTES = 4 * 1024 * 1024
 """An object of a cluster takes 1.5 MiB at most (etcd's --max-request-bytes)."""
 
@@ -38,13 +45,15 @@ class ClusterRefused(HostError):
 
 
 class KubernetesClient:
-    """A connection to one cluster, and one namespace in it."""
+    """A connection to one cluster, and one namespace in it. `transport` carries the requests; HTTP does by default."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, transport: "AsyncBaseTransport | None" = None) -> None:
         import httpx  # nobody else needs it
 
         self.cluster = cluster
-        self._http = httpx.AsyncClient(base_url=cluster.url, verify=cluster.tls, timeout=WITHIN_S, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=cluster.url, verify=cluster.tls, timeout=WITHIN_S, trust_env=False, transport=transport
+        )
         self._token, self._token_until_s = "", 0.0
 
     def path(self, resource: str, name: str = "", of: str = "") -> str:
@@ -83,7 +92,7 @@ class KubernetesClient:
                 while True:
                     headers = {"content-type": content_type, **await self._authorization()}
                     answer = await self._http.request(method, path, content=content, params=query, headers=headers)
-                    if (pause_s := _pause_s(answer.status_code, answer.headers.get("retry-after", ""))) is None:
+                    if (pause_s := _pause_s(method, answer)) is None:
                         break
                     await asyncio.sleep(pause_s)
         except (httpx.HTTPError, OSError) as error:  # TimeoutError is an OSError
@@ -148,9 +157,9 @@ class KubernetesClient:
             return ClusterRefused(
                 status, f"the cluster at {self.cluster.url} does not accept the credentials of {source}"
             )
-        if status == 403 and "exceeded quota" not in said and "admission webhook" not in said:
+        if status == 403 and NO_RIGHT.search(said):
             return ClusterRefused(status, refusal(verb, resource, namespace))
-        if status == 404 and "namespaces" in said:
+        if status == 404 and said.startswith('namespaces "'):
             return ClusterRefused(
                 status, f"the cluster has no namespace {namespace}: create it, or name another in --kubernetes-file"
             )
@@ -206,19 +215,27 @@ VERBS = {
 }
 
 
-def _pause_s(status: int, retry_after: str) -> float | None:
+def _pause_s(method: str, answer: "Response") -> float | None:
     """The seconds after which the server wants the call again; None if it has answered. An eviction that a disruption
     budget holds up has no such header, and is an answer
-    (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/)."""
-    return max(0.1, float(retry_after)) if status == CROWDED and retry_after.isdecimal() else None
+    (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/). A creation that conflicts was counted by
+    a quota at the same time as another one; a name that is taken has another reason."""
+    status, retry_after = answer.status_code, answer.headers.get("retry-after", "")
+    if status == CROWDED and retry_after.isdecimal():
+        return max(0.1, float(retry_after))
+    return CONTENDED_S if (method, status) == ("POST", 409) and _member(answer.text, "reason") == "Conflict" else None
 
 
 def _message(text: str) -> str:
+    return " ".join(str(_member(text, "message") or text).split())[:SHOWN_MAX]
+
+
+def _member(text: str, name: str) -> object:
+    """A member of the document that a refusal comes with; None for any other text."""
     try:
-        said = json.loads(text)["message"]
+        return json.loads(text)[name]
     except (ValueError, KeyError, TypeError):
-        said = text
-    return " ".join(str(said).split())[:SHOWN_MAX]
+        return None
 
 
 @contextmanager
