@@ -35,7 +35,7 @@ RUN $(/opt/torpor/bin/python -c 'from torpor_container.formats.xgboost import ol
 RUN /opt/torpor/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/torpor/lib || true
 
 FROM instance-packages AS endpoint-packages
-RUN /opt/torpor/bin/pip install --constraint constraints.txt ".[cli,endpoint,kubernetes,moto,otel,postgresql,simulator,tls]"
+RUN /opt/torpor/bin/pip install --constraint constraints.txt ".[cli,endpoint,grpc,kubernetes,moto,otel,postgresql,simulator,tls]"
 RUN /opt/torpor/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/torpor/lib || true
 
 # -- the endpoint --------------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.transport.address",
         "torpor_container.transport.frames",
         "torpor_container.transport.greeting",
+        "torpor_container.transport.tickets",
         "torpor_container.transport.upstream",
         "torpor_container.transport.upstream_answers",
         "torpor_container.transport.stream_client",

@@ -59,6 +59,7 @@ READ = {
     "tests/container/artifacts/archives/test_hostile_archives.py": OWN_WORK,
     "tests/container/helpers/foreign_container.py": OWN_WORK,
     "tests/container/http/clients/test_client_connection.py": AT_LEAST,
+    "tests/container/http/test_ticketed_app.py": EPOCH,
     "tests/container/measuring/test_cpu_time.py": OWN_WORK,
     "tests/container/modes/test_contract_mode.py": OWN_WORK,
     "tests/container/waiting/test_process_work.py": OWN_WORK,

@@ -77,7 +77,9 @@ def serve(settings: Settings) -> None:
         memory = MemoryBudget(settings.memory_bytes, limit)
         return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
-    GunicornServer(make_app, ServerOptions(bind=_bind(settings), secret=settings.secret)).run()
+    GunicornServer(
+        make_app, ServerOptions(bind=_bind(settings), secret=settings.secret, tickets=settings.tickets)
+    ).run()
 
 
 def _bind(settings: Settings) -> str:

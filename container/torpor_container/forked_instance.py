@@ -39,7 +39,7 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     listener = socket.socket(fileno=descriptors[0])
     limit = confine(settings.memory_bytes) if settings.container is None else unlimited
     memory = MemoryBudget(settings.memory_bytes, limit)
-    options = OPTIONS if settings.secret is None else replace(OPTIONS, secret=settings.secret)
+    options = OPTIONS if settings.secret is None else replace(OPTIONS, secret=settings.secret, tickets=settings.tickets)
     serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, options)
     return 0
 

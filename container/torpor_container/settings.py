@@ -217,6 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket in place of a port."),
     Setting("TORPOR_LISTENER", "listener", _optional_count, "", "Serve on this inherited descriptor of a listening socket in place of a port. A host of another machine sets it."),
     Setting("TORPOR_INSTANCE_SECRET", "secret", _secret, "", "64 hexadecimal digits. The container takes connections only from routers that prove that they know them. The endpoint sets it for an instance on another machine. Empty: it takes every connection."),
+    Setting("TORPOR_TICKETS", "tickets", _bool, "false", "`true`: an instance on another machine also takes requests of a gateway, by HTTP on the same port, each with a router's ticket (`docs/how-to/gateway.md`)."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "The command that starts a foreign container, as JSON (adapter mode). The endpoint sets it for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "The `s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
@@ -308,6 +309,7 @@ class Settings:
     socket: str
     listener: int | None
     secret: bytes | None = field(repr=False)
+    tickets: bool
     path_prefix: str
     container: ServerCommand | None
     model_source: str

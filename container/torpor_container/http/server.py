@@ -59,6 +59,8 @@ class ServerOptions:
     patience: ClientTimeouts = PATIENCE
     secret: bytes | None = field(default=None, repr=False)
     """Takes connections only from those who prove that they know it (`transport.greeting`). None: from everybody."""
+    tickets: bool = False
+    """With a secret: takes connections that do not greet, for requests with a ticket (`transport.tickets`)."""
     log_formatter: type[logging.Formatter] | None = None
     """Formats everything that the process logs. None: gunicorn's own log has gunicorn's format, all else none."""
     shared: SharedPort | None = None

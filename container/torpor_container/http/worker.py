@@ -25,6 +25,7 @@ from torpor_container.http.clients.served_port import ServedPort
 from torpor_container.http.server import NOT_STARTED, ServerOptions, log_alone
 from torpor_container.http.sharing.accepting import SharedAccepting
 from torpor_container.http.sharing.taking import Taking
+from torpor_container.http.ticketed_app import TicketedApp
 from torpor_container.http.tls.certificate import ServerCertificate
 from torpor_container.http.tls.front import Handshakes, TlsFront
 from torpor_container.processes.process_tree import descendants, kill
@@ -102,7 +103,8 @@ class HttpWorker:
         except asyncio.CancelledError:
             return  # told to stop before it has started
         certificate = self._certificate
-        made = partial(self._connection, port, None if certificate is None else Handshakes(port, certificate))
+        handshakes = None if certificate is None else Handshakes(port, certificate)
+        made = partial(self._connection, port, handshakes, self._ticketed(port))
         servers: list[Closable] = []
         watched = (port.connections, *(() if certificate is None else (certificate,)))
         watching = [asyncio.create_task(one.watch()) for one in watched]
@@ -115,7 +117,7 @@ class HttpWorker:
             while not self._stopping and os.getppid() == self._parent:
                 self._beat()
                 await asyncio.sleep(BEAT_S)
-        port.alive = False
+        port.stop()
         for server in servers:
             server.close()
         for listener in self._sockets:
@@ -134,12 +136,21 @@ class HttpWorker:
             return await asyncio.get_running_loop().create_server(made, sock=listener)
         return SharedAccepting(port.board, listener, made, self._log)
 
-    def _connection(self, port: ServedPort, handshakes: Handshakes | None) -> asyncio.Protocol:
+    def _ticketed(self, port: ServedPort) -> Callable[[], asyncio.Protocol] | None:
+        """What serves connections that do not greet; None: they are closed."""
+        secret = self._options.secret
+        if secret is None or not self._options.tickets:
+            return None
+        return partial(Connection, port.beside(TicketedApp(self._app, secret, time.time)))
+
+    def _connection(
+        self, port: ServedPort, handshakes: Handshakes | None, ticketed: Callable[[], asyncio.Protocol] | None
+    ) -> asyncio.Protocol:
         """A connection of whoever comes, by TLS if there is a certificate; with a secret, of those alone who prove that
-        they know it."""
+        they know it, or whose requests have tickets."""
         secret = self._options.secret
         if secret is not None:
-            return CountedGreeting(port.greetings, secret, partial(Connection, port))
+            return CountedGreeting(port.greetings, secret, partial(Connection, port), ticketed)
         return Connection(port) if handshakes is None else TlsFront(port, handshakes)
 
     # -- its end -----------------------------------------------------------------------------------------------------
@@ -147,7 +158,7 @@ class HttpWorker:
         if self._stopping:  # a second signal must not cut the stop short
             return
         self._stopping = True
-        port.alive = False
+        port.stop()
         Thread(target=self._end_in_time, daemon=True).start()
         if self._serving is not None:
             self._serving.cancel()

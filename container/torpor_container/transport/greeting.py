@@ -105,11 +105,19 @@ class RoutersEnd(asyncio.Protocol, Generic[P]):
 
 
 class InstancesEnd(asyncio.Protocol):
-    """An instance's end. `made` makes the protocol that takes over the connection of a router that proves itself."""
+    """An instance's end. `made` makes the protocol that takes over the connection of a router that proves itself, and
+    `plain` that of a connection that does not greet: without it, such a connection is closed."""
 
-    def __init__(self, secret: bytes, made: Callable[[], asyncio.Protocol], within_s: float = GREETED_WITHIN_S) -> None:
+    def __init__(
+        self,
+        secret: bytes,
+        made: Callable[[], asyncio.Protocol],
+        within_s: float = GREETED_WITHIN_S,
+        plain: Callable[[], asyncio.Protocol] | None = None,
+    ) -> None:
         self._secret = secret
         self._made = made
+        self._plain = plain
         self._within_s = within_s
         self._nonce = token_bytes(NONCE_BYTES)
         self._received = b""
@@ -121,6 +129,9 @@ class InstancesEnd(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
+        if self._plain is not None and not self._replied and not MAGIC.startswith(self._received[: len(MAGIC)]):
+            self._pass_on(self._plain, self._received)
+            return
         if not self._replied and len(self._received) >= HELLO_BYTES:
             self._reply()
         whole = HELLO_BYTES + PROOF_BYTES
@@ -139,8 +150,11 @@ class InstancesEnd(asyncio.Protocol):
         if not is_proven(self._secret, self._received[:HELLO_BYTES], self._nonce, last):
             self._transport.abort()
             return
+        self._pass_on(self._made, early)
+
+    def _pass_on(self, made: Callable[[], asyncio.Protocol], early: bytes) -> None:
         self._alarm.cancel()
-        protocol = self._made()
+        protocol = made()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         if early:

@@ -7,6 +7,7 @@ connection, and those of one address no place of another address. Nobody who gre
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from torpor_container.core.clients import client_of
 from torpor_container.transport.greeting import InstancesEnd
@@ -42,16 +43,23 @@ class Greetings:
 
 
 class CountedGreeting(InstancesEnd):
-    """One connection, from its first moment until it has proven itself. `made` makes the protocol that takes over.
+    """One connection, from its first moment until it has proven itself. `made` makes the protocol that takes over, and
+    `plain` that of a connection that does not greet.
 
     `client` is whose greetings are counted together. All of this machine's own loopback addresses are one, None.
     """
 
-    def __init__(self, greetings: Greetings, secret: bytes, made: Callable[[], asyncio.Protocol]) -> None:
-        super().__init__(secret, self._proven)
+    def __init__(
+        self,
+        greetings: Greetings,
+        secret: bytes,
+        made: Callable[[], asyncio.Protocol],
+        plain: Callable[[], asyncio.Protocol] | None = None,
+    ) -> None:
+        ungreeted = None if plain is None else partial(self._over, plain)
+        super().__init__(secret, partial(self._over, made), plain=ungreeted)
         self.client: str | None = None
         self._greetings = greetings
-        self._made_once_proven = made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -68,6 +76,6 @@ class CountedGreeting(InstancesEnd):
         self._greetings.end(self)
         self._transport.abort()
 
-    def _proven(self) -> asyncio.Protocol:
+    def _over(self, made: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
         self._greetings.end(self)
-        return self._made_once_proven()
+        return made()

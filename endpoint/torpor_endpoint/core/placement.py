@@ -7,7 +7,7 @@ for a hot model, "some requests are routed to another instance". The bound is th
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from hashlib import blake2b
 from math import ceil
 from struct import Struct
@@ -166,12 +166,34 @@ class Placement(Generic[T]):
             owner = self._owner(model)
         if owner.in_flight < self.busy_min and owner.in_flight < self.most:
             return owner
-        fair = ceil(SHARE * (self._fleet.in_flight + 1) / len(self._all))
-        bound = min(max(self.busy_min, fair), self.most)
+        bound = self._bound()
         if owner.in_flight < bound:
             return owner
         found = self.with_room(model, bound)
         return owner if found is None else found
+
+    def pick_among(self, model: str, allowed: Set[T]) -> T:
+        """As `pick`, of some instances alone. At least one of them must be ready."""
+        best = self.pick(model)
+        if best in allowed:
+            return best
+        order, bound, found = SlotOrder(model, self._levels), self._bound(), dict[int, T]()
+        ready = sum([one in allowed for one in self._all])
+        if not ready:
+            raise ValueError("none of the allowed instances is ready")
+        while len(found) < ready:
+            number = order.draw()
+            one = self._ready.get(number)
+            if one is not None and one in allowed and number not in found:
+                if one.in_flight < bound:
+                    return one
+                found[number] = one
+        return next(iter(found.values()))
+
+    def _bound(self) -> int:
+        """An instance with so many requests is too busy for its own models."""
+        fair = ceil(SHARE * (self._fleet.in_flight + 1) / len(self._all))
+        return min(max(self.busy_min, fair), self.most)
 
     def with_room(self, model: str, bound: int) -> T | None:
         """The first instance in the model's order with fewer than `bound` requests in flight. It is any such instance

@@ -82,12 +82,14 @@ def plain_steps(site: RouterSite, draw: Draw) -> tuple[Router, RequestSender]:
     return Router(site.roster, draw, site.strict, ModelChooser(sender, time.perf_counter)), sender
 
 
-class ComposedRouter:
-    """The router of one process. `steps` makes the steps that decide and send."""
+Steps = Callable[[RouterSite, Draw], tuple[Router, RequestSender]]
+"""Makes the steps that decide and send."""
 
-    def __init__(
-        self, site: RouterSite, steps: Callable[[RouterSite, Draw], tuple[Router, RequestSender]] = plain_steps
-    ) -> None:
+
+class ComposedRouter:
+    """The router of one process."""
+
+    def __init__(self, site: RouterSite, steps: Steps = plain_steps) -> None:
         self._site = site
         self._draw = random.Random(site.seed).random
         self.steps, self.sender = steps(site, self._draw)

@@ -62,7 +62,7 @@ class RequestSender:
         finally:
             sending.let_go()
             pool.traffic.went(self._traffic_clock())
-        return _served(_outcome(passage, sending, in_flight))
+        return served_or_raised(outcome_of(passage, sending, in_flight))
 
     def send_inline(self, passage: Passage, then: Then) -> bool:
         """Send the request if an instance is ready and the connection to it is open; else do nothing, and answer False.
@@ -81,7 +81,7 @@ class RequestSender:
             if step == END or not sending.acted:
                 sending.let_go()
             traffic.went(self._traffic_clock())
-            then(_outcome(passage, sending, in_flight) if step == END else None)
+            then(outcome_of(passage, sending, in_flight) if step == END else None)
 
         if sending.ready(self._clock()) == HOLD:
             return False
@@ -129,7 +129,7 @@ class RequestSender:
                 return connection.answer
 
             await driven(sending, self._clock, hold, exchange)
-            served = _served(_outcome(passage, sending, in_flight))
+            served = served_or_raised(outcome_of(passage, sending, in_flight))
             try:
                 yield connection, served
             finally:
@@ -224,7 +224,7 @@ async def _stream(
     return connection
 
 
-def _outcome(passage: Passage, sending: Sending[Incarnation], in_flight: int) -> Served | RuntimeFault:
+def outcome_of(passage: Passage, sending: Sending[Incarnation], in_flight: int) -> Served | RuntimeFault:
     """What the machine came to. Errors name the container, where there are several."""
     assert passage.route is not None, "the step route comes first"
     assert sending.instance is not None, "it was sent"
@@ -249,7 +249,7 @@ def _outcome(passage: Passage, sending: Sending[Incarnation], in_flight: int) ->
     )
 
 
-def _served(outcome: Served | RuntimeFault) -> Served:
+def served_or_raised(outcome: Served | RuntimeFault) -> Served:
     """Raises RuntimeFault."""
     if isinstance(outcome, RuntimeFault):
         raise outcome

@@ -43,7 +43,7 @@ def check(options: Options) -> None:
     if options.otel:
         check_telemetry()
     if options.grpc_port is not None:
-        check_grpc()
+        check_grpc("--grpc-port")
     if options.tls:
         check_cryptography("--tls-self-signed" if options.tls_self_signed else "--tls-cert")
     try:

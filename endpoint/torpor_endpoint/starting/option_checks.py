@@ -16,7 +16,7 @@ OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 """What `--otel` imports."""
 
 GRPC_MODULES = ("grpc", "grpc_health", "grpc_reflection", "google.protobuf")
-"""What `--grpc-port` imports."""
+"""What `--grpc-port` and `--picker-port` import."""
 
 
 def check_rows(options: SomeOptions, rows: Iterable[tuple[str, Callable[[SomeOptions], bool], str]]) -> None:
@@ -32,10 +32,10 @@ def check_cryptography(flag: str) -> None:
         raise BadOption(f"{flag}: the package cryptography is not installed: {how_to_install('tls')}")
 
 
-def check_grpc() -> None:
-    """Raises BadOption where `--grpc-port` has not the packages that it needs."""
+def check_grpc(flag: str) -> None:
+    """Raises BadOption for a flag that needs packages which are not installed."""
     if not all(map(is_installed, GRPC_MODULES)):
-        raise BadOption(f"--grpc-port: gRPC is not installed: {how_to_install('grpc')}")
+        raise BadOption(f"{flag}: gRPC is not installed: {how_to_install('grpc')}")
 
 
 def check_telemetry() -> None:

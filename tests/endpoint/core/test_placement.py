@@ -30,7 +30,7 @@ models = st.text(min_size=1, max_size=30) | st.binary(min_size=1, max_size=30).m
 some_slots = st.sets(st.integers(0, 40), min_size=1, max_size=8)
 
 
-@dataclass
+@dataclass(eq=False)
 class One(PlacedInstance):
     slot: int
     in_flight: int = 0
@@ -263,6 +263,28 @@ def test_a_variant_of_weight_zero_gets_nothing(shares: list[float], point: float
     weights = [(str(index), share) for index, share in enumerate(shares)]
     chosen = weighted(weights, point)
     assert dict(weights)[chosen] > 0 or not any(shares)
+
+
+@given(models, some_slots, st.data())
+def test_among_some_instances_it_picks_the_first_of_them_that_is_not_busy(
+    model: str, slots: set[int], data: st.DataObject
+) -> None:
+    ready = placement({slot: data.draw(st.sampled_from([0, 3 * BUSY_MIN])) for slot in slots})
+    named = data.draw(st.sets(st.sampled_from(sorted(slots)), min_size=1))
+    allowed = {one for one in ready if one.slot in named} | {One(77)}
+    bound = max(BUSY_MIN, ceil(SHARE * (sum(one.in_flight for one in ready) + 1) / len(slots)))
+    best, own = ready.pick(model), [one for one in ready_in_order(model, ready) if one in allowed]
+    with_room = [one for one in own if one.in_flight < bound]
+    assert ready.pick_among(model, allowed) is (best if best in allowed else (with_room or own)[0])
+
+
+def test_among_instances_that_are_not_ready_it_finds_none() -> None:
+    with pytest.raises(ValueError, match="none of the allowed"):
+        idle().pick_among("a", {One(1)})
+
+
+def ready_in_order(model: str, ready: Placement[One]) -> list[One]:
+    return [one for slot in order(model, [one.slot for one in ready]) if (one := ready.get(slot)) is not None]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])

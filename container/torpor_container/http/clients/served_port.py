@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from copy import copy
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -38,6 +39,19 @@ class ServedPort:
         self.connections = Connections(allowed, options.patience, log, options.connections_per_client, show)
         self.greetings = Greetings(self.connections.room_for_greetings, self.connections.greetings_crowded)
         self.half_closed = HalfClosedConnections()
+        self._beside: list[ServedPort] = []
+
+    def beside(self, app: ASGIApp) -> "ServedPort":
+        """The same port for connections that another application answers, request by request: they count together."""
+        other = copy(self)
+        other.app, other.heads, other.framed, other.giving = app, KnownHeads(_never), None, None
+        self._beside.append(other)
+        return other
+
+    def stop(self) -> None:
+        """Begin no more requests."""
+        for one in (self, *self._beside):
+            one.alive = False
 
 
 def _never(scope: Any) -> None:

@@ -6,12 +6,13 @@ starts, in a pool of its own: the classes that protoc generates for it register 
 process, where those of two packages clash, and a build would need protoc.
 """
 
-import re
 from functools import cache
 from typing import Any
 
 from google.protobuf import descriptor_pool, message_factory
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from torpor_endpoint.faces.grpc_face.message_table import file_of
 
 PACKAGE, FILE = "inference", "open_inference_grpc.proto"
 SERVICE = "GRPCInferenceService"
@@ -101,18 +102,6 @@ UNARY = (
 )
 """Each takes the message of its name and `Request`, and answers that of its name and `Response`."""
 STREAM = "ModelStreamInfer"
-_FIELD = re.compile(r"(?:(repeated|map) )?([\w.]+) (\w+) = (\d+)(?: in (\w+))?")
-_TYPES = {
-    "bool": FieldDescriptorProto.TYPE_BOOL,
-    "string": FieldDescriptorProto.TYPE_STRING,
-    "bytes": FieldDescriptorProto.TYPE_BYTES,
-    "int32": FieldDescriptorProto.TYPE_INT32,
-    "int64": FieldDescriptorProto.TYPE_INT64,
-    "uint32": FieldDescriptorProto.TYPE_UINT32,
-    "uint64": FieldDescriptorProto.TYPE_UINT64,
-    "float": FieldDescriptorProto.TYPE_FLOAT,
-    "double": FieldDescriptorProto.TYPE_DOUBLE,
-}
 
 
 @cache
@@ -129,14 +118,8 @@ def message(name: str) -> Any:
     return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
 
-def _file() -> Any:
-    file = FileDescriptorProto(name=FILE, package=PACKAGE, syntax="proto3")
-    found: dict[str, Any] = {}
-    for name, fields in MESSAGES.items():
-        outer, _, own = name.rpartition(".")
-        found[name] = (found[outer].nested_type if outer else file.message_type).add(name=own)
-        for text in filter(None, fields.split("; ")):
-            _add_field(found[name], name, text)
+def _file() -> FileDescriptorProto:
+    file = file_of(PACKAGE, FILE, MESSAGES)
     service = file.service.add(name=SERVICE)
     for name in UNARY:
         service.method.add(name=name, input_type=_typed(f"{name}Request"), output_type=_typed(f"{name}Response"))
@@ -148,36 +131,6 @@ def _file() -> Any:
         server_streaming=True,
     )
     return file
-
-
-def _add_field(owner: Any, owner_name: str, text: str) -> None:
-    parsed = _FIELD.fullmatch(text)
-    assert parsed is not None, f"the table has {text!r} in {owner_name}"
-    kind, typed, name, number, choice = parsed.groups()
-    field = owner.field.add(name=name, number=int(number), label=FieldDescriptorProto.LABEL_OPTIONAL)
-    if kind is not None:
-        field.label = FieldDescriptorProto.LABEL_REPEATED
-    if kind == "map":
-        typed = f"{owner_name}.{_add_entry(owner, name, typed)}"
-    if typed in _TYPES:
-        field.type = _TYPES[typed]
-    else:
-        field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, _typed(typed)
-    if choice is not None:
-        if not owner.oneof_decl:
-            owner.oneof_decl.add(name=choice)
-        field.oneof_index = 0
-
-
-def _add_entry(owner: Any, name: str, values: str) -> str:
-    """The message of a map's entries, whose keys are strings. Its name."""
-    entry = owner.nested_type.add(name=f"{name.title()}Entry")
-    entry.options.map_entry = True
-    single = FieldDescriptorProto.LABEL_OPTIONAL
-    entry.field.add(name="key", number=1, label=single, type=FieldDescriptorProto.TYPE_STRING)
-    whole = FieldDescriptorProto.TYPE_MESSAGE
-    entry.field.add(name="value", number=2, label=single, type=whole, type_name=_typed(values))
-    return str(entry.name)
 
 
 def _typed(name: str) -> str:

@@ -1,6 +1,6 @@
 """Serves gRPC on a port of its own: the service, its health, and reflection, with TLS where the endpoint has it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,37 +26,54 @@ AROUND_TENSORS_BYTES = 1 << 20
 @asynccontextmanager
 async def grpc_served(app: App, host: str, port: int, files: tuple[Path, Path] | None) -> AsyncIterator[None]:
     """Serve while this lasts. `files` are the certificate and its key, in PEM. Raises HostError."""
+    handler = InferenceService(HttpQuestions(app, files is not None)).handler()
+    known = pool()
+    known.AddSerializedFile(health_pb2.DESCRIPTOR.serialized_pb)
+    names = (NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    async with grpc_port("--grpc-port", handler, host, port, files) as (server, states):
+        reflection.enable_server_reflection(names, server, pool=known)
+        await server.start()
+        await show_serving(states, ("", NAME), True)
+        yield
+
+
+@asynccontextmanager
+async def grpc_port(
+    flag: str, handler: Any, host: str, port: int, files: tuple[Path, Path] | None
+) -> AsyncIterator[tuple[Any, Any]]:
+    """A server with a handler of calls at its port, which is still to be started, and what tells of its health. It
+    stops at the end. `flag` is the option that asked for the port. Raises HostError."""
     options = [
         ("grpc.max_receive_message_length", LIMITS.body_bytes + AROUND_TENSORS_BYTES),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.aio.server(options=options, maximum_concurrent_rpcs=CALLS_MAX)
-    server.add_generic_rpc_handlers((InferenceService(HttpQuestions(app, files is not None)).handler(),))
+    server.add_generic_rpc_handlers((handler,))
     states = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(states, server)
-    known = pool()
-    known.AddSerializedFile(health_pb2.DESCRIPTOR.serialized_pb)
-    names = (NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(names, server, pool=known)
     address = f"[{host}]:{port}" if ":" in host else f"{host or '0.0.0.0'}:{port}"
     try:
         if files is None:
             server.add_insecure_port(address)
         else:
-            server.add_secure_port(address, _secured(*files))
+            server.add_secure_port(address, _secured(flag, *files))
     except RuntimeError as error:
-        raise HostError(f"--grpc-port: {address} cannot be listened on") from error
-    await server.start()
-    for name in ("", NAME):
-        await states.set(name, health_pb2.HealthCheckResponse.SERVING)
+        raise HostError(f"{flag}: {address} cannot be listened on") from error
     try:
-        yield
+        yield server, states
     finally:
         await server.stop(GRACE_S)
 
 
-def _secured(certificate: Path, key: Path) -> Any:
+async def show_serving(states: Any, services: Iterable[str], serves: bool) -> None:
+    """Have health checks of these services say whether they serve."""
+    status = health_pb2.HealthCheckResponse
+    for name in services:
+        await states.set(name, status.SERVING if serves else status.NOT_SERVING)
+
+
+def _secured(flag: str, certificate: Path, key: Path) -> Any:
     """Reads files that have changed at the next connection."""
     read: list[tuple[float, float]] = []
 
@@ -73,5 +90,5 @@ def _secured(certificate: Path, key: Path) -> Any:
 
     first = configuration()
     if first is None:
-        raise HostError(f"--grpc-port: {certificate} or {key} cannot be read")
+        raise HostError(f"{flag}: {certificate} or {key} cannot be read")
     return grpc.dynamic_ssl_server_credentials(first, configuration)

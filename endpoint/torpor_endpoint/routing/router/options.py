@@ -11,6 +11,7 @@ ROUTER_OPTIONS: tuple[Option, ...] = (
     Option("--port", "port", port, 4701, "The port that serves invocations. 0 takes a free one."),
     Option("--host", "host", str, "127.0.0.1", "The address to listen on. One that other machines may reach needs a control with `--auth`, or `--insecure-allow-anyone`."),
     Option("--insecure-allow-anyone", "insecure", None, False, "Listen on an address that other machines may reach though the control verifies no caller: whoever reaches it may invoke every model."),
+    Option("--picker-port", "picker_port", port, None, "Answer gateways too, on this port of the same address, with the same TLS: Envoy asks by external processing where a request goes, and sends it to the instance itself (`docs/how-to/gateway.md`). It needs the extra `grpc`.", metavar="N"),
     Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`).", metavar="FILE"),
     Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase.", metavar="FILE"),
     Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit.", metavar="N"),
@@ -34,6 +35,7 @@ class RouterOptions:
     port: int = 4701
     host: str = "127.0.0.1"
     insecure: bool = False
+    picker_port: int | None = None
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
     trusted: str | None = None

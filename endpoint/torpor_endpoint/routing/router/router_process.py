@@ -5,7 +5,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from secrets import token_hex
 
@@ -35,7 +35,7 @@ from torpor_endpoint.routing.router.reports.reporting import Reporting
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.routing.router.router_page import RouterPages
 from torpor_endpoint.runtime.app import AccountAndRegion, RuntimeApp
-from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite, Tracer, close_within
+from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite, Steps, Tracer, close_within, plain_steps
 from torpor_endpoint.services.service_register import ADDRESSES, RUNTIME
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
@@ -66,8 +66,10 @@ class RouterProcess:
         self._accounts = PendingAccounts()
         self._rates = CallRates.read(facts.rate_limits)
         self._rates.shared_by(0)  # until the control says by how many
-        self._router = ComposedRouter(self._site())
-        self._follower = TableFollower(control, self._roster, applied=lambda: self._reporting.hurry())
+        self._router = ComposedRouter(self._site(), _steps(options))
+        self._guarded: App | None = None
+        self._known = asyncio.Event()
+        self._follower = TableFollower(control, self._roster, applied=self._table_came)
         self._reporting = Reporting(
             self._name,
             control,
@@ -78,6 +80,10 @@ class RouterProcess:
             time.perf_counter,
             self._router.settle,
         )
+
+    def _table_came(self) -> None:
+        self._known.set()
+        self._reporting.hurry()
 
     def _site(self) -> RouterSite:
         """Raises BadTelemetry."""
@@ -105,6 +111,7 @@ class RouterProcess:
         services: Mapping[str, App] = {RUNTIME: runtime, "s3": LazyApp(partial(_no_objects, self._control.url))}
         gateway = Gateway(services, lifespan, facts.account, ADDRESSES, self._elsewhere, {RUNTIME: runtime.inline})
         guarded = gateway if self._identities is None else self._door(gateway, runtime, self._identities)
+        self._guarded = guarded
         hosts, scheme = (options.host or "0.0.0.0",), "https" if options.tls else "http"
         own = own_hosts(hosts, options.allow_hosts, options.allow_origins, socket.gethostname(), scheme)
         app = WebPages(guarded, own, {})
@@ -133,6 +140,15 @@ class RouterProcess:
             **({} if self._identities is None else {"identities": self._identities.run}),
         }
 
+    def _pickers(self, port: int) -> AbstractAsyncContextManager[None]:
+        from torpor_endpoint.routing.picker.picker_server import picker_served
+
+        options = self._options
+        assert self._guarded is not None, "it is made before it runs"
+        certificate, key = options.tls_cert, options.tls_key
+        files = None if certificate is None or key is None else (certificate, key)
+        return picker_served(self._guarded, options.host, port, files, self._known)
+
     async def _last_report(self) -> None:
         with suppress(ControlAway):
             await self._reporting.finish()
@@ -151,7 +167,18 @@ class RouterProcess:
             closing.callback(self._follower.close)
             tasks = [asyncio.create_task(repeated(name, run, asyncio.sleep)) for name, run in self._chores().items()]
             closing.push_async_callback(_ended, tasks)
+            if self._options.picker_port is not None:
+                await closing.enter_async_context(self._pickers(self._options.picker_port))
             yield
+
+
+def _steps(options: RouterOptions) -> Steps:
+    """Makes the steps that decide and send."""
+    if options.picker_port is None:
+        return plain_steps
+    from torpor_endpoint.routing.picker.picking_sender import picking_steps
+
+    return picking_steps
 
 
 def _tracer(meters: MeterRows) -> Tracer:

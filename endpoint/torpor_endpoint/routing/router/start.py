@@ -22,7 +22,7 @@ from torpor_endpoint.routing.router.control_client import ControlAway, ControlCl
 from torpor_endpoint.routing.router.control_signing import half_given, signer
 from torpor_endpoint.routing.router.options import RouterOptions
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart, warn
-from torpor_endpoint.starting.option_checks import check_cryptography, check_rows, check_telemetry, is_url
+from torpor_endpoint.starting.option_checks import check_cryptography, check_grpc, check_rows, check_telemetry, is_url
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def check(options: RouterOptions) -> None:
         check_cryptography("--tls-cert")
     if options.otel:
         check_telemetry()
+    if options.picker_port is not None:
+        check_grpc("--picker-port")
 
 
 def _check_trusted(options: RouterOptions) -> None:

@@ -1,5 +1,7 @@
 """A whole endpoint whose instances are pods of a fake cluster: each is `torpor-container serve`."""
 
+import asyncio
+import http.client
 import json
 import re
 import subprocess
@@ -8,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
 import pytest
 
+from tests.endpoint.helpers.asking_gateway import GatewayStreamOf
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_router import LiveRouter
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
 from tests.helpers.ports import free_port
 from tests.helpers.processes import marked
@@ -19,6 +24,7 @@ from tests.markdown import ROOT
 
 THE_PODS_ADDRESS = re.compile(r"\b127\.(?!0\.)")
 """Each fake cluster has a loopback network of its own, and none of them is that of 127.0.0.1."""
+HEADERS = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": "a.tar.gz"}
 FAKE = [sys.executable, "-m", "tests.endpoint.helpers.fake_cluster"]
 
 
@@ -37,6 +43,27 @@ def answered(live: LiveEndpoint) -> float:
     return answer[0]
 
 
+async def answered_through_a_gateway(live: LiveEndpoint, log: Path) -> float:
+    """Asks a picker as a gateway does, and sends what it says to where it says."""
+    port = free_port()
+    router = LiveRouter(live.url, log, {}, "--picker-port", str(port))
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stream = GatewayStreamOf(channel)
+            said = await stream.asks("/endpoints/shop/invocations", HEADERS, (ROW,))
+            assert said.immediate is None
+            connection = http.client.HTTPConnection(said.destination, timeout=60)
+            connection.request("POST", "/endpoints/shop/invocations", said.body, dict(said.headers))
+            answer = connection.getresponse()
+            body, came = answer.read(), {name.lower(): text for name, text in answer.getheaders()}
+            told = await stream.answers(answer.status, came, (body,))
+            assert told.answer_headers["x-amzn-invoked-production-variant"] == b"AllTraffic"
+            connection.close()
+        return float(json.loads(told.answer_body)[0])
+    finally:
+        router.kill()
+
+
 def test_an_endpoint_serves_from_pods_and_finds_them_again_when_it_was_killed(tmp_path: Path) -> None:
     file, port = tmp_path / "kubernetes.toml", free_port()
     file.write_text('image = "registry/torpor-instance:1"')
@@ -46,8 +73,10 @@ def test_an_endpoint_serves_from_pods_and_finds_them_again_when_it_was_killed(tm
         pods = f"SAGEMAKER_BASE_DIR={tmp_path}/cluster/pods/"
         put(live.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
         with live:
-            live.deploy("shop", Variant(many("models/shop", {"TORPOR_TRIALS": "false"})))
+            environment = {"TORPOR_TRIALS": "false", "TORPOR_TICKETS": "true"}
+            live.deploy("shop", Variant(many("models/shop", environment)))
             assert answered(live) == pytest.approx(predicted())
+            assert asyncio.run(answered_through_a_gateway(live, tmp_path / "router.log")) == pytest.approx(predicted())
             (before,) = [one["id"] for variant in live.shown("shop") for one in variant["instances"]]
             log = tmp_path / "data" / "logs" / "endpoints" / "shop" / "AllTraffic" / f"{before}.log"
             assert soon(lambda: THE_PODS_ADDRESS.search(log.read_text()))
