@@ -103,7 +103,7 @@ async def picker(
     await composed.close()
 
 
-async def store(*asked: Any) -> Any:
+def store(*asked: Any) -> Any:
     raise AssertionError("nothing is captured")
 
 
