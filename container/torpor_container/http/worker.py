@@ -25,7 +25,6 @@ from torpor_container.http.clients.served_port import ServedPort
 from torpor_container.http.server import NOT_STARTED, ServerOptions, log_alone
 from torpor_container.http.sharing.accepting import SharedAccepting
 from torpor_container.http.sharing.taking import Taking
-from torpor_container.http.ticketed_app import TicketedApp
 from torpor_container.http.tls.certificate import ServerCertificate
 from torpor_container.http.tls.front import Handshakes, TlsFront
 from torpor_container.processes.process_tree import descendants, kill
@@ -141,6 +140,8 @@ class HttpWorker:
         secret = self._options.secret
         if secret is None or not self._options.tickets:
             return None
+        from torpor_container.http.ticketed_app import TicketedApp  # a zygote imports no more than every instance needs
+
         return partial(Connection, port.beside(TicketedApp(self._app, secret, time.time)))
 
     def _connection(
