@@ -41,6 +41,11 @@ class Sizes:
     wakes: int = 40
     called: tuple[int, ...] = (1, 100)
     routed_a_second: tuple[int, ...] = (1_000, 8_000)
+    alike: tuple[int, ...] = (80, 8, 1)
+    routers: tuple[int, ...] = (1, 4, 16)
+    named: tuple[int, ...] = (100, 10_000, 1_000_000)
+    slots: tuple[int, ...] = (10, 100, 1_000, 5_000)
+    picks: int = 100_000
 
 
 SHORT = Sizes(
@@ -76,4 +81,9 @@ SHORT = Sizes(
     wakes=3,
     called=(2,),
     routed_a_second=(320,),
+    alike=(2,),
+    routers=(2,),
+    named=(10, 100),
+    slots=(10, 30),
+    picks=500,
 )

@@ -1,4 +1,5 @@
-"""What the control spends on its routers, by the size of the fleet: a wake, and a second of routed requests.
+"""What the control spends on its routers, by the size of the fleet: a wake, and a second of routed requests; and what
+grows with instances and models (`instance_curves`).
 
 Both sides run in this process, without a network between them: the control's pages for routers are called as its server
 calls them. So the figures lack what the server itself takes for a call of a router, about a tenth of a millisecond.
@@ -16,6 +17,7 @@ from starlette.requests import Request
 
 from benchmarks.live import Serve
 from benchmarks.measure import Figures
+from benchmarks.sections import instance_curves
 from benchmarks.sizes import Sizes
 from torpor_account.core.access.rates import CallRates
 from torpor_account.metrics.registry import MetricRegistry
@@ -62,9 +64,9 @@ class NoHost:
 
 
 class Fleet:
-    """A control with so many endpoints that sleep, with a ledger on the disk, and one router."""
+    """A control with so many endpoints that sleep, with a ledger on the disk, and routers."""
 
-    def __init__(self, ledger: Path, endpoints: int) -> None:
+    def __init__(self, ledger: Path, endpoints: int, routers: int = 1) -> None:
         self.now_s = 0.0
         self.tables = TablePublisher(lambda: self.roster, "control")
         self.roster = FleetRoster(self.tables.changed)
@@ -82,10 +84,12 @@ class Fleet:
         parts = self.roster, self.tables, self.board, taker, self.ledger, _no_runtime
         self.pages = PagesForRouters(facts, asyncio.Event(), *parts, identities=None, role_keys=None)
         self.pages.ready.set()
-        self.router = RouterHere(self)
+        self.routers = [RouterHere(self, at) for at in range(routers)]
+        self.router = self.routers[0]
 
     async def close(self) -> None:
-        self.router.follower.close()
+        for one in self.routers:
+            one.follower.close()
         await asyncio.gather(*(pool.close("the measurement ends") for pool in self.pools))
         self.ledger.close()
 
@@ -93,7 +97,7 @@ class Fleet:
 class RouterHere(ControlClient):
     """A router in this process. `control_s` has the processor time of the control's answers."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, number: int) -> None:
         super().__init__("http://nowhere")
         self.control_s = 0.0
         self.told_bytes = 0
@@ -102,7 +106,7 @@ class RouterHere(ControlClient):
         self.follower = TableFollower(self, self.roster)
         clock: Callable[[], float] = lambda: fleet.now_s  # noqa: E731 - both sides have one
         self.reporting = Reporting(
-            "r-1", self, self.follower, self.roster, self.accounts, CallRates({}), clock, lambda: None
+            f"r-{number}", self, self.follower, self.roster, self.accounts, CallRates({}), clock, lambda: None
         )
 
     async def follow(self) -> None:
@@ -132,51 +136,63 @@ class RouterHere(ControlClient):
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     return [
-        *(asyncio.run(_wakes(folder, endpoints, sizes.wakes)) for endpoints in sizes.fleets),
+        *(asyncio.run(_wakes(folder, endpoints, 1, sizes.wakes)) for endpoints in sizes.fleets),
+        *(asyncio.run(_wakes(folder, sizes.fleets[-1], routers, sizes.wakes)) for routers in sizes.routers),
         *(
             asyncio.run(_routed(folder, called, a_second))
             for called in sizes.called
             for a_second in sizes.routed_a_second
         ),
+        *(
+            asyncio.run(_routed(folder, sizes.called[-1], sizes.routed_a_second[-1], together))
+            for together in sizes.alike
+        ),
+        *instance_curves.rows(sizes),
     ]
 
 
-async def _wakes(folder: Path, endpoints: int, wakes: int) -> Figures:
-    """One wake after another: the control's change and its answer to one router, and the router's part."""
-    fleet = Fleet(folder / f"wakes-{endpoints}.sqlite", endpoints)
-    router = fleet.router
-    await router.follow()
+async def _wakes(folder: Path, endpoints: int, routers: int, wakes: int) -> Figures:
+    """One wake after another: the control's change and its answers to all routers, and one router's part."""
+    fleet = Fleet(folder / f"wakes-{endpoints}-{routers}.sqlite", endpoints, routers)
+    for one in fleet.routers:
+        await one.follow()
     control, whole, told = [], [], 0
     for at in range(min(wakes, endpoints)):
-        router.control_s, router.told_bytes, began_s = 0.0, 0, process_time()
+        for one in fleet.routers:
+            one.control_s, one.told_bytes = 0.0, 0
+        began_s = process_time()
         fleet.pools[at].wake()
         woken_s = process_time() - began_s
-        await router.follow()
-        control.append(woken_s + router.control_s)
+        for one in fleet.routers:
+            await one.follow()
+        control.append(woken_s + sum(one.control_s for one in fleet.routers))
         whole.append(process_time() - began_s)
-        told = router.told_bytes
+        told = sum(one.told_bytes for one in fleet.routers)
     await fleet.close()
     return {
         "curve": "a wake",
         "endpoints": endpoints,
+        "routers": routers,
         "control_ms": median(control) * MILLISECONDS,
-        "router_ms": (median(whole) - median(control)) * MILLISECONDS,
+        "router_ms": (median(whole) - median(control)) / routers * MILLISECONDS,
         "told_bytes": told,
     }
 
 
-async def _routed(folder: Path, called: int, a_second: int) -> Figures:
-    """Seconds of one router's warm requests, spread evenly over these endpoints, with ten models in each."""
-    fleet = Fleet(folder / f"routed-{called}-{a_second}.sqlite", called)
+async def _routed(folder: Path, called: int, a_second: int, alike: int | None = None) -> Figures:
+    """Seconds of one router's warm requests, spread evenly over these endpoints, with ten models in each; with `alike`,
+    so many requests of a second for each model."""
+    fleet = Fleet(folder / f"routed-{called}-{a_second}-{alike}.sqlite", called)
     router, seconds = fleet.router, 5
     await router.follow()
     await router.reporting.report()
     ledger, meters = LedgerRows(router.accounts), MeterRows(router.accounts)
-    control, of_router, told = [], [], 0
+    control, of_router, told, together = [], [], 0, alike or TOGETHER
     for second in range(seconds):
         began_s = process_time()
-        for group in range(a_second // TOGETHER):
-            _served(router, ledger, meters, f"endpoint-{group % called:05}", f"{group // called % 10}.tar", second)
+        for group in range(a_second // together):
+            model = group // called % (10 if alike is None else a_second)
+            _served(router, ledger, meters, f"endpoint-{group % called:05}", f"{model}.tar", second, together)
         router.control_s, router.told_bytes = 0.0, 0
         fleet.now_s += 1.0
         await router.reporting.report()
@@ -184,27 +200,43 @@ async def _routed(folder: Path, called: int, a_second: int) -> Figures:
         of_router.append(process_time() - began_s - router.control_s)
         told = router.told_bytes
     await fleet.close()
-    requests = a_second // TOGETHER * TOGETHER
+    requests = a_second // together * together
+    models = {} if alike is None else {"models": a_second // alike}
     return {
         "curve": f"a routed request, {a_second} a second",
         "endpoints": called,
+        **models,
         "control_us_a_request": median(control) / requests * MICROSECONDS,
         "router_us_a_request": median(of_router) / requests * MICROSECONDS,
         "told_bytes": told,
     }
 
 
-def _served(router: RouterHere, ledger: LedgerRows, meters: MeterRows, endpoint: str, model: str, second: int) -> None:
+def _served(
+    router: RouterHere, ledger: LedgerRows, meters: MeterRows, endpoint: str, model: str, second: int, requests: int
+) -> None:
     """The router has served a group of requests that are alike."""
     live = router.roster.get(endpoint)
     assert live is not None
     traffic = live.pools["v"].traffic
-    for _ in range(TOGETHER):
+    for _ in range(requests):
         traffic.came(float(second))
         traffic.went(float(second))
-    times = [0.004 + 0.0003 * (at * 7 % TOGETHER) for at in range(TOGETHER)]
+    times = [0.004 + 0.0003 * (at * 7 % TOGETHER) for at in range(requests)]
     at_s = NOW_S + second
-    warm = WarmRequests(at_s, endpoint, "v", model, "i-1", times, times, 3200, 640, (at_s, at_s), seconds=1 << second)
+    warm = WarmRequests(
+        at_s,
+        endpoint,
+        "v",
+        model,
+        "i-1",
+        times,
+        times,
+        100 * requests,
+        20 * requests,
+        (at_s, at_s),
+        seconds=1 << second,
+    )
     ledger.warmed(warm)
     meters.add(endpoint, "v", AlikeRequests(2, 200, True, times, times), NOW_S)
 
