@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
+from tests.clients.helpers.v2_registry import baseline, registry
 from tests.clients.helpers.v2_workflows import tuning_job, workflow
 
 POLL_S = 1
@@ -39,6 +40,8 @@ def main() -> int:
         components(step, around, session)
         tuning_job(step, around, session)
         workflow(step, around, session)
+        registry(step, around, session)
+        baseline(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")

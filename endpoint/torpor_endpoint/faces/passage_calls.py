@@ -1,13 +1,12 @@
 """Has the runtime answer a face's request: one InvokeEndpoint, whose answer comes back in the face's own words."""
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, TakeInline, Tell, taken
+from torpor_account.aws.wire.asgi import App, Headers, Message, Receive, Scope, Send, TakeInline, taken
 from torpor_container.wire import Fault
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, TARGET_MODEL
 from torpor_endpoint.runtime.app import INVOCATIONS, PREFIX
@@ -35,18 +34,19 @@ class Failure(NamedTuple):
     message: str
 
 
-Answer = Callable[[int, Headers, bytes], tuple[int, Headers, bytes]]
-"""Turns the runtime's answer into the face's."""
-
-
 def invocation_scope(
     scope: Scope, endpoint: str, headers: Headers, note: FaceNote, operation: str = INVOCATIONS
 ) -> Scope:
     """The scope of the InvokeEndpoint that stands for a face's request. `headers` come in place of REPLACED."""
+    return {**scope, **invocation_members(scope, endpoint, headers, operation), FACE: note}
+
+
+def invocation_members(scope: Scope, endpoint: str, headers: Headers, operation: str = INVOCATIONS) -> dict[str, Any]:
+    """What the scope of such an InvokeEndpoint has in place of the face's own, but its note."""
     kept = [header for header in scope["headers"] if header[0] not in REPLACED]
     path = f"{PREFIX}{endpoint}/{operation}"
-    own = {"method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", FACE: note}
-    return {**scope, **own, "headers": [*kept, *headers]}
+    own = {"method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
+    return {**own, "headers": [*kept, *headers]}
 
 
 async def passed(runtime: App, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
@@ -97,15 +97,6 @@ async def sent_whole(answer: tuple[int, Headers, bytes], send: Send) -> None:
     kept.append((LENGTH, b"%d" % len(body)))
     await send({"type": "http.response.start", "status": status, "headers": kept})
     await send({"type": "http.response.body", "body": body})
-
-
-def telling(tell: Tell, answer: Answer) -> Tell:
-    """A `Tell` that tells the face's answer."""
-
-    def told(status: int, headers: Headers, body: bytes) -> None:
-        tell(*answer(status, headers, body))
-
-    return told
 
 
 def failure_of(fault: RuntimeFault | None, status: int, body: bytes) -> Failure:

@@ -92,6 +92,10 @@ class ServedEndpoint(Protocol):
 class ServedEndpoints(Protocol):
     """The endpoints that take requests, as the router reads them."""
 
+    @property
+    def changes(self) -> int:
+        """How often an endpoint has come or gone."""
+
     def get(self, name: str) -> ServedEndpoint | None: ...
 
     def __iter__(self) -> Iterator[ServedEndpoint]: ...
@@ -176,16 +180,19 @@ class Roster(Generic[P]):
         """`changed` is called with the name of an endpoint that comes or goes."""
         self._changed = changed
         self._serving: dict[str, LiveEndpoint[P]] = {}
+        self.changes = 0
 
     def get(self, name: str) -> LiveEndpoint[P] | None:
         return self._serving.get(name)
 
     def serve(self, endpoint: LiveEndpoint[P]) -> None:
         self._serving[endpoint.name] = endpoint
+        self.changes += 1
         self._changed(endpoint.name)
 
     def stop(self, name: str) -> None:
         self._serving.pop(name, None)
+        self.changes += 1
         self._changed(name)
 
     def __contains__(self, name: object) -> bool:

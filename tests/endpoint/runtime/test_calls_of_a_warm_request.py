@@ -19,6 +19,8 @@ ONE = Calls(126, 69)
 TOGETHER = Calls(150, 77)
 """For each of 32 requests that are there at once: 142 / 73, and on a busy machine, where some answers come in pieces in
 every window, 147.4 / 75.6."""
+FACED = Calls(130, 74)
+"""For a request of the Open Inference Protocol."""
 CHANGING = Calls(180, 88)
 """For a request of a client that signs: no head is that of the request before."""
 
@@ -61,6 +63,17 @@ def test_one_warm_request(counted: tuple[LiveEndpoint, CallWindows], connections
         receive(connections[0])
 
     counted[1].check(ONE, 1, call)
+
+
+def test_one_of_another_protocol(counted: tuple[LiveEndpoint, CallWindows], connections: list[HTTPConnection]) -> None:
+    tensor = b'{"inputs": [{"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [0]}]}'
+
+    def call() -> None:
+        connections[0].request("POST", "/v2/models/a.tar/infer", tensor, {"Content-Type": "application/json"})
+        receive(connections[0])
+
+    call()  # it makes the face
+    counted[1].check(FACED, 1, call)
 
 
 def test_one_whose_head_is_new(counted: tuple[LiveEndpoint, CallWindows], connections: list[HTTPConnection]) -> None:

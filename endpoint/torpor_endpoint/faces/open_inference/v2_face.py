@@ -87,7 +87,9 @@ class OpenInferenceFace:
         if call.action is not V2Action.INFER or is_compressed(scope):
             return None
         way = partial(self._models.at_once, in_path=call.endpoint, model=call.model, version=call.version)
-        return InlineInference(self._runtime, FACE_NAME, way, partial(_headers, call, scope), answered).take
+        return InlineInference(
+            self._runtime, FACE_NAME, self._models.roster, way, partial(_headers, call, scope), answered
+        ).take
 
     # -- the actions -----------------------------------------------------------------------------------------------
     async def _answer(self, call: V2Call, scope: Scope, receive: Receive, send: Send) -> None:

@@ -78,8 +78,8 @@ class TfServingFace:
             return None
         asked = call.version or call.label
         way = partial(self._models.at_once, in_path=call.endpoint or None, model=call.model, version=asked)
-        answer = partial(answered, call)
-        return InlineInference(self._runtime, FACE_NAME, way, partial(_headers, call), answer).take
+        answer, roster = partial(answered, call), self._models.roster
+        return InlineInference(self._runtime, FACE_NAME, roster, way, partial(_headers, call), answer).take
 
     async def _answer(self, call: TfsCall, scope: Scope, receive: Receive, send: Send) -> None:
         try:
