@@ -15,6 +15,7 @@ from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOW
 from tests.docs.helpers.running import Reader
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint
 from tests.markdown import PAGES, ROOT
+from tests.sdk.helpers.forked_endpoints import forked_endpoints
 from torpor.hosting.endpoint_modules import ANALYZER
 
 LOADS: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
@@ -47,7 +48,8 @@ runs = [
 
 @pytest.mark.parametrize("page", runs)
 def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with LiveEndpoint(tmp_path / "data", "--travelling-clock", "--analyzer", ANALYZER) as live:
+    endpoint = LiveEndpoint(tmp_path / "data", "--travelling-clock", "--analyzer", ANALYZER)
+    with forked_endpoints(), endpoint as live:
         at = {"ENDPOINT_URL": live.url, "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "y", "DEFAULT_REGION": REGION}
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             monkeypatch.delenv(name)

@@ -5,6 +5,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from tests.helpers.forked_starts.starting import marked_sessions
 from tests.helpers.waiting import PATIENCE_S, soon
 from torpor_container.processes.process_tree import TRIAL, is_named
 
@@ -47,7 +48,9 @@ def has_ended(pid: int) -> bool:
 
 def marked(mark: str) -> list[int]:
     """The processes that were started with this text in their environment, whoever their parents are by now."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _carries(entry, mark)]
+    forked = marked_sessions(mark)
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and (_carries(pid, mark) or _session(pid) in forked)]
 
 
 def stop(pid: int) -> None:
@@ -61,7 +64,14 @@ def gone(pid: int, within_s: float = PATIENCE_S) -> bool:
     return soon(lambda: has_ended(pid), within_s)
 
 
-def _carries(entry: Path, mark: str) -> bool:
+def _carries(pid: int, mark: str) -> bool:
     with suppress(OSError):
-        return entry.name != str(os.getpid()) and mark.encode() in (entry / "environ").read_bytes()
+        return mark.encode() in Path(f"/proc/{pid}/environ").read_bytes()
     return False
+
+
+def _session(pid: int) -> int:
+    """0 for a process that has ended, which may not be reaped yet."""
+    with suppress(ProcessLookupError):
+        return 0 if has_ended(pid) else os.getsid(pid)
+    return 0

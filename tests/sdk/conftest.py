@@ -8,9 +8,16 @@ import pytest
 import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported: before any test sets that
 
 import torpor
+from tests.sdk.helpers.forked_endpoints import forked_endpoints
 from tests.sdk.helpers.small_models import CITIES, ROWS, shifted, train_booster
 from torpor.hosting.endpoint_process import NO_GUESS_S, Start
 from torpor.hosting.shared_process import SharedProcess
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked() -> Iterator[None]:
+    with forked_endpoints():
+        yield
 
 
 @pytest.fixture(scope="session")

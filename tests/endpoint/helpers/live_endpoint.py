@@ -23,6 +23,7 @@ from urllib.request import urlopen
 import boto3
 from botocore.config import Config
 
+from tests.helpers.forked_starts.starting import Started, start
 from tests.helpers.kill_together import kill_together
 from tests.helpers.processes import gone
 from tests.helpers.waiting import PATIENCE_S
@@ -106,7 +107,7 @@ class LiveEndpoint:
         self._program = WHOLE if frameworks else LIGHT
         self._environment = {**os.environ, **(environment or {})}
         self._options = options
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
         self._port = port
 
     def __enter__(self) -> "LiveEndpoint":
@@ -123,14 +124,7 @@ class LiveEndpoint:
             self._port = listener.getsockname()[1]
             command = [*self._program, "--descriptor", str(listener.fileno()), "--port", str(self._port)]
             command += ["--data-dir", str(self.data_dir), *NO_GUESS, *self._options]
-            self._process = subprocess.Popen(
-                self._launched(*command),
-                stdout=log,
-                stderr=log,
-                pass_fds=[listener.fileno()],
-                start_new_session=True,
-                env=self._environment,
-            )
+            self._process = start(self._launched(*command), log, pass_fds=[listener.fileno()], env=self._environment)
         return self
 
     def stop(self, within_s: float = 60.0) -> int:

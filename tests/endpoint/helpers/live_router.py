@@ -4,13 +4,13 @@ import json
 import os
 import re
 import ssl
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.helpers.forked_starts.starting import start
 from tests.helpers.kill_together import kill_together
 from tests.helpers.waiting import soon
 
@@ -26,9 +26,7 @@ class LiveRouter:
         self._secure = any(option.startswith("--tls-cert") for option in options)
         command = [sys.executable, "-m", "torpor_endpoint.router", "--control", control, "--port", "0"]
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*command, "--log-level", "info", *options], stdout=output, stderr=output, env={**os.environ, **keys}
-            )
+            self.process = start([*command, "--log-level", "info", *options], output, env={**os.environ, **keys})
         if not soon(lambda: READY.search(log.read_text()) or self.process.poll() is not None, within_s=60):
             self.kill()
         if self.process.poll() is not None:

@@ -1,0 +1,94 @@
+"""A forked program is what it would be with a Python of its own, and ends with the process that started it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.forked_starts import starting
+from tests.helpers.processes import gone, marked
+from tests.helpers.waiting import until
+
+TELLS = """
+import json, os, sys
+inherited = int(sys.argv[2])
+os.write(inherited, b"from the child")
+paths = {int(number): os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")}
+of_an_import = [number for number, path in paths.items() if path.endswith("schedstat")]
+told = {"name": __name__, "arguments": sys.argv, "variables": dict(os.environ), "folder": os.getcwd()}
+told |= {"session": os.getsid(0), "input": sys.stdin.read(), "open": sorted({*paths} - {*of_an_import})}
+print(json.dumps(told), flush=True)
+sys.exit(7)
+"""
+RESTS = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
+OWNER = """
+import sys
+from tests.helpers.forked_starts import starting
+starting.IMPORTED = ()
+with open(sys.argv[2], "wb") as output:
+    starting.start([sys.executable, sys.argv[1]], output)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def read_end() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_it_has_the_arguments_variables_descriptors_and_session_of_a_process_and_tells_its_end(
+    tmp_path: Path, read_end: tuple[int, int]
+) -> None:
+    program, (read, write), variables = tmp_path / "program.py", read_end, {**os.environ, "ITS_MARK": "abc"}
+    program.write_text(TELLS)
+    told = []
+    for command in ([sys.executable, "-P", str(program)], ["/usr/bin/env", sys.executable, "-P", str(program)]):
+        with (tmp_path / "told").open("wb") as output:
+            started = starting.start([*command, "a", str(write)], output, pass_fds=[write], env=variables)
+        assert started.wait(60.0) == 7 == started.poll()
+        assert os.read(read, 100) == b"from the child"
+        found = json.loads((tmp_path / "told").read_bytes())
+        assert found.pop("session") == started.pid
+        told.append((isinstance(started, starting.Forked), found))
+    (forked, ours), (apart, its) = told
+    assert (forked, apart) == (True, False)
+    assert ours == its
+    assert {*ours["open"]} <= {0, 1, 2, 3, write}  # 3 lists them
+
+
+def test_variables_that_python_reads_as_it_starts_are_read(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys; sys.exit(sys.flags.optimize)")
+    with (tmp_path / "told").open("wb") as output:
+        started = starting.start([sys.executable, str(program)], output, env={**os.environ, "PYTHONOPTIMIZE": "2"})
+    assert started.wait(60.0) == 2
+
+
+def test_a_signal_ends_it_and_its_mark_finds_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(RESTS)
+    with (tmp_path / "told").open("wb") as output:
+        started = starting.start([sys.executable, str(program)], output, env={**os.environ, "ITS_MARK": str(tmp_path)})
+    assert started.poll() is None
+    assert marked(str(tmp_path)) == [started.pid]
+    started.kill()
+    assert started.wait(60.0) == -signal.SIGKILL
+    assert marked(str(tmp_path)) == []
+
+
+def test_it_ends_when_the_process_that_started_it_is_killed(tmp_path: Path) -> None:
+    program, told = tmp_path / "program.py", tmp_path / "told"
+    program.write_text(RESTS)
+    with subprocess.Popen([sys.executable, "-c", OWNER, program, told], stdin=subprocess.PIPE) as owner:
+        pid = int(until(lambda: told.exists() and told.read_text().strip()))
+        assert os.getsid(pid) == pid
+        owner.kill()
+    assert gone(pid)
