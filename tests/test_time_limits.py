@@ -154,7 +154,7 @@ PAUSES = {
     "endpoint/torpor_endpoint/fleet/components/batch_updates.py": "how long a batch waits for drains, which go on",
     "endpoint/torpor_endpoint/fleet/deployment.py": "how long a rollout shows that its old fleet ends, which goes on",
     "endpoint/torpor_endpoint/fleet/ahead_loading.py": "how long traffic waits for a load, which goes on",
-    "endpoint/torpor_endpoint/in_service/model_tiers.py": "how long a choice waits for an instance, which goes on",
+    "endpoint/torpor_endpoint/in_service/asked_tiers.py": "how long a question waits for an instance, which goes on",
     "endpoint/torpor_endpoint/fleet/rollouts/two_fleets.py": "how long a step waits for drains, which go on",
     "endpoint/torpor_endpoint/routing/router/reports/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routing/control/pages_for_routers.py": "how long an answer waits for news",

@@ -29,6 +29,7 @@
     ├── RegistryFault               the model is not where the caller thinks
     │   ├── ModelNotFound           404
     │   ├── ModelLost               500
+    │   ├── ModelAbsent             404
     │   ├── AlreadyLoaded           409
     │   ├── NotReady                503
     │   └── StarvedTrial            503
@@ -294,6 +295,17 @@ class ModelLost(RegistryFault):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the container no longer has the model {name}")
+
+
+class ModelAbsent(RegistryFault):
+    """The model is not in memory, and the request may not load it."""
+
+    status = 404
+    type = "ModelNotFoundException"
+    fault = Fault.ABSENT
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not in memory, and the request is not to load it")
 
 
 class AlreadyLoaded(RegistryFault):

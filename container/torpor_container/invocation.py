@@ -27,6 +27,8 @@ class Invocation:
     """Whether a script is asked what it advises for transform jobs, and not to predict."""
     wants_version: bool = field(default=False, init=False)
     """Whether the caller wants to know which version of the artifact answers (see `Timing.version`)."""
+    only_loaded: bool = field(default=False, init=False)
+    """Whether a model that is neither in memory nor on its way is not to be loaded (see `wire.MODEL_CACHE_ONLY`)."""
 
 
 class Reply(NamedTuple):

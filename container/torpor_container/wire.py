@@ -59,7 +59,9 @@ SERVER_TIMING = "Server-Timing"
 """Milliseconds per step, `queue;dur=0.1, download;dur=3.2, ...`. See `WaitStep`."""
 
 MODEL_CACHE = "X-Torpor-Model-Cache"
-"""`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
+MODEL_CACHE_ONLY = "only"
+"""On a request: the model answers only if it is in memory or on its way there; else the answer has `Fault.ABSENT`. On
+an answer: `hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
 
 COLD = "X-Torpor-Cold"
 """On a miss: a `ColdLoad` as JSON, what the load of the model took."""
@@ -147,6 +149,7 @@ class Fault(StrEnum):
     NOT_READY = "not-ready"  # still downloading or loading when the caller's time was up; the load goes on
     TIMED_OUT = "timed-out"  # the model took longer than an invocation may
     MODEL_DIED = "model-died"  # the model's process ended while it held the request
+    ABSENT = "absent"  # the model is not in memory, and the request may not load it: it goes to another instance
 
 
 class ContainerCommand(TypedDict, total=False):

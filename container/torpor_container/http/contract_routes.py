@@ -303,6 +303,7 @@ _TARGET = wire.TARGET_MODEL.lower().encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _READ = (b"content-type", b"accept", _ATTRIBUTES)
 _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+_MODEL_CACHE_ONLY = wire.MODEL_CACHE_ONLY.encode()
 _COLD = wire.COLD.lower().encode()
 _EFFORT = wire.EFFORT.lower().encode()
 _VERSION = wire.ARTIFACT_VERSION.lower().encode()
@@ -327,12 +328,14 @@ class InvocationHead:
         named = dict(headers)
         self._read = [named.get(name, b"").decode("latin-1") for name in _READ]
         self._wants_version = named.get(_VERSION) == _VERSION_WANTED
+        self._only_loaded = named.get(_MODEL_CACHE) == _MODEL_CACHE_ONLY
         self._headers = headers
 
     def with_body(self, body: bytes) -> Invocation:
         invocation = Invocation(body, *self._read)
         invocation.headers = self._headers
         invocation.wants_version = self._wants_version
+        invocation.only_loaded = self._only_loaded
         return invocation
 
 

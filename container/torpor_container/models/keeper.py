@@ -5,7 +5,7 @@ keeper, on one event loop: no other task runs between two of its awaits.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from torpor_container.core.occupancy import ModelStage
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.core.versions.copy_names import model_of
-from torpor_container.errors import NotReady, OutOfMemory
+from torpor_container.errors import ModelAbsent, NotReady, OutOfMemory
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness, ServedArtifact
@@ -52,9 +52,7 @@ class Keeper:
         calendar: Callable[[], float] | None = None,
     ) -> None:
         """`calendar` is the clock of idle times, unless it is `clock`, which measures durations.
-
         `renew`, where it is set, gets a model of which S3 has a newer version, and has that take over in its own time.
-
         `cache`: models stay in memory after their last call. The keeper reports each use to `resting`, which says
         which models their callers' habits let leave or come back. It calls `worn_out` when another instance should
         replace this one.
@@ -74,6 +72,7 @@ class Keeper:
         self._tier = self._models.tier
         self._runners = self._models.runners
         self._loads = self._models.loads
+        self._check = partial(_check_present, self._residency, self._freshness.retired)
 
     async def start(self) -> None:
         await self._models.start()
@@ -100,13 +99,14 @@ class Keeper:
 
     # -- lending ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
-    async def lend(self, name: str, timing: Timing) -> AsyncIterator[Runner]:
+    async def lend(self, name: str, timing: Timing, only_loaded: bool = False) -> AsyncIterator[Runner]:
         """Load the model if it is not in memory, and lend its runner until the block ends.
 
-        Raises NotReady when the caller has waited `ready_wait_s` (the load goes on), and what the load raises.
+        Raises ModelAbsent in place of a load if it is to be `only_loaded`, NotReady when the caller has waited
+        `ready_wait_s` (the load goes on), and what the load raises.
         """
         timing.hit = False
-        timing.hit = await self._obtain(name, timing)
+        timing.hit = await self._obtain(name, timing, only_loaded)
         try:
             yield self._runners[name]
         except OutOfMemory:
@@ -223,9 +223,10 @@ class Keeper:
             raise NotReady(name, self._ready_wait_s) from None
 
     # -- pinning ---------------------------------------------------------------------------------------------------
-    async def _obtain(self, name: str, timing: Timing) -> bool:
+    async def _obtain(self, name: str, timing: Timing, only_loaded: bool) -> bool:
         """Pin the model, and load it if it is not in memory. True if it was in memory."""
         since_s = self._clock()
+        self._check(name, only_loaded)
         if self._resting is not None and not self._is_pinned(name):
             self._resting.called(model_of(name), self._calendar())
         if self._freshness.asks_s3 and name in self._residency and await self._freshness.outdated(name):
@@ -233,7 +234,7 @@ class Keeper:
                 self.retire(name, "the object in S3 is newer", doubt=True)
             else:
                 self.renew(model_of(name))
-        plan = await self._planned(name)
+        plan = await self._planned(name, only_loaded)
         if isinstance(plan, Hit):
             return True
         load = self._models.begin_load(name) if isinstance(plan, Lead) else self._loads[name]
@@ -250,9 +251,10 @@ class Keeper:
         timing.cold = load.spans.report(leads=isinstance(plan, Lead))
         return False
 
-    async def _planned(self, name: str) -> Hit | Wait | Lead:
-        """The residency's plan for a request, once no retired copy and no dead runner is there. Raises NotReady."""
+    async def _planned(self, name: str, only_loaded: bool) -> Hit | Wait | Lead:
+        """The plan for a request, once no retired copy and no dead runner is there. Raises NotReady, ModelAbsent."""
         while True:
+            self._check(name, only_loaded)
             if name in self._freshness.retired:
                 await self._gone(name, lambda: name not in self._freshness.retired)
             plan = await self._tier.requested(name)
@@ -283,3 +285,10 @@ class Keeper:
     def _is_pinned(self, name: str) -> bool:
         model = self._residency.get(name)
         return model is not None and model.pins > 0
+
+
+def _check_present(residency: Residency, retired: Container[str], name: str, only_loaded: bool) -> None:
+    """Raises ModelAbsent for a request that would load the model and is not to."""
+    model = residency.get(name)
+    if only_loaded and (model is None or model.stage is ModelStage.LEAVING or name in retired):
+        raise ModelAbsent(name)

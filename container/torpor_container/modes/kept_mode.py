@@ -167,7 +167,7 @@ class KeptMode:
         return True
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
-        async with self._keeper.lend(name, timing) as runner:
+        async with self._keeper.lend(name, timing, invocation.only_loaded) as runner:
             if invocation.wants_version:
                 timing.version, timing.digest = self._keeper.artifact_of(name)
             return await runner.invoke(invocation, self._timeout_s, timing)
@@ -177,7 +177,7 @@ class KeptMode:
     ) -> StreamReply:
         """The answer, once its first part is there. The end of `use` ends it and gives the model back."""
         async with AsyncExitStack() as begun:
-            runner = await begun.enter_async_context(self._keeper.lend(name, timing))
+            runner = await begun.enter_async_context(self._keeper.lend(name, timing, invocation.only_loaded))
             if invocation.wants_version:
                 timing.version, timing.digest = self._keeper.artifact_of(name)
             reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))

@@ -7,11 +7,13 @@ for a hot model, "some requests are routed to another instance". The bound is th
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from math import ceil
 from struct import Struct
 from typing import Final, Generic, TypeVar
+
+from torpor_endpoint.core.routing.handing_over import Begun, Handover, Handovers
 
 SHARE: Final = 1.25
 """An instance may have this much more than the average load before a model gets a second copy."""
@@ -119,9 +121,21 @@ class Placement(Generic[T]):
 
     An instance gets at most `most` requests at a time, while another one has room. A router that is one of several
     counts its own requests alone: its `busy_min` is its share of BUSY_MIN.
+
+    With `hands_over` a model that gets another owner stays with its former one, while that is ready, until `arrived`
+    tells that the new owner has it (`routing.handing_over`). `hands_over` hears of each model that is to be loaded. The
+    models under way are in `moving`: who serves such a call must make sure that the former owner has the model in
+    memory, and otherwise tell `arrived` too.
     """
 
-    def __init__(self, most: int = UNBOUNDED, *, busy_min: int = BUSY_MIN, owners_max: int = OWNERS_MAX) -> None:
+    def __init__(
+        self,
+        most: int = UNBOUNDED,
+        *,
+        busy_min: int = BUSY_MIN,
+        owners_max: int = OWNERS_MAX,
+        hands_over: Begun[T] | None = None,
+    ) -> None:
         self.most = most
         self._owners_max = owners_max
         self.busy_min = busy_min
@@ -133,6 +147,8 @@ class Placement(Generic[T]):
         self._levels = 0  # the bits of the highest number
         self._owners: dict[str, T] = {}  # by model
         self._walks: dict[str, Walk[T]] = {}  # by model
+        self._handovers: Handovers[T] | None = None if hands_over is None else Handovers(owners_max, hands_over)
+        self.moving: Mapping[str, Handover[T]] = {} if self._handovers is None else self._handovers.under_way
 
     def offer(self, number: int, instance: T) -> None:
         """Place requests on this slot's instance from now on. Raises ValueError for a number that is out of range."""
@@ -156,6 +172,8 @@ class Placement(Generic[T]):
         self.count = len(self._all)
         self._fleet.in_flight = sum([one.in_flight for one in self._all])
         self._levels = max(self._ready, default=0).bit_length()
+        if self._handovers is not None:
+            self._handovers.changed(self._owners, self._is_ready)
         self._owners.clear()
         self._walks.clear()
 
@@ -169,6 +187,8 @@ class Placement(Generic[T]):
         bound = self._bound()
         if owner.in_flight < bound:
             return owner
+        if owner.in_flight < self.most and model in self.moving:
+            return owner  # it has the model, and the next one in the order is the newcomer, which loads it
         found = self.with_room(model, bound)
         return owner if found is None else found
 
@@ -263,10 +283,26 @@ class Placement(Generic[T]):
         """The instances that are ready now. The set may change during the iteration."""
         return iter(tuple(self._all))
 
+    # -- handovers -------------------------------------------------------------------------------------------------
+    def arrived(self, model: str, newcomer: T) -> None:
+        """The new owner serves the model from now on: it has loaded it, or the former owner has it no longer."""
+        if self._handovers is not None and self._handovers.settle(model, newcomer):
+            self._owners.pop(model, None)
+
+    def missed(self, model: str, newcomer: T) -> None:
+        """The new owner could not load the model: its next call begins the handover once more."""
+        if self._handovers is not None and self._handovers.begin_anew(model, newcomer):
+            self._owners.pop(model, None)
+
+    def _is_ready(self, instance: T) -> bool:
+        return instance.fleet is self._fleet
+
     def _owner(self, model: str) -> T:
-        if len(self._owners) == self._owners_max:
+        if len(self._owners) >= self._owners_max:
             self._owners.clear()
         owner = self._first(model)
+        if self._handovers is not None:
+            owner = self._handovers.server(model, owner, self._is_ready)
         self._owners[model] = owner
         return owner
 

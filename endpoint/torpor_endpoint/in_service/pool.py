@@ -14,10 +14,12 @@ from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.model_choice.served_groups import ServedGroups
 from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.routing.handing_over import Handover
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Touched, Traffic
 from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 
 
@@ -34,7 +36,11 @@ class VariantPool(ABC):
         self.variant = variant
         self.settings = VariantSettings.read(variant.containers)
         self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
-        self.ready: Placement[Incarnation] = Placement(most_each(variant, self.settings.concurrency))
+        self.ready: Placement[Incarnation] = Placement(
+            most_each(variant, self.settings.concurrency),
+            hands_over=self._hand_over if len(variant.containers) == 1 and variant.containers[0].multi_model else None,
+        )
+        self._newcomers = NewcomerLoading(self.ready)
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.routers = 1  # that route to these instances: each has its part of what is bounded
@@ -108,6 +114,10 @@ class VariantPool(ABC):
         """Wait until the condition `true` holds. The pool checks it after each of its changes."""
         while not true():
             await self._change.wait()
+
+    def _hand_over(self, model: str, handover: Handover[Incarnation]) -> None:
+        """The model's new owner is to load it, while the former one serves it."""
+        self._newcomers.begin(model, handover)
 
     def goes_on(self, incarnation: Incarnation, container: int) -> bool:
         """Whether an incarnation that is in use can take one more leg of its request, perhaps while it drains."""

@@ -45,6 +45,7 @@ async def whole(
 ) -> UpstreamAnswer:
     """The answer to the leg that is to be sent now. `sent` is called once the caller's body is sent; the body of a
     later container is released then. Raises UpstreamError."""
+    release = sent if not sending.step else sending.body.clear
     return (
         await instance_of(sending)
         .containers[sending.container]
@@ -54,7 +55,7 @@ async def whole(
             sending.headers,
             sending.body,
             sending.timeout_s,
-            sent=sent if not sending.step else sending.body.clear,
+            sent=None if sending.resendable else release,
             answer_max_bytes=answer_max_bytes,
         )
     )

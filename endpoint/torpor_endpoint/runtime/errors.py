@@ -161,6 +161,7 @@ FAULTS: dict[Fault, Situation] = {
     Fault.STORE_UNREACHABLE: Situation.DEPENDENCY,
     Fault.MACHINE_FAILED: Situation.DEPENDENCY,
     Fault.NOT_READY: Situation.NOT_READY,
+    Fault.ABSENT: Situation.NOT_READY,
 }
 """The situation for each fault of an instance. Each other fault is the model's: ModelError with its status."""
 

@@ -218,7 +218,9 @@ async def _stream(
     release = sent if not sending.step else body.clear
     async with AsyncExitStack() as begun:
         begun.enter_context(pool.streaming(instance))
-        call = instance.containers[sending.container].streamed(headers, body, sending.timeout_s, release)
+        call = instance.containers[sending.container].streamed(
+            headers, body, sending.timeout_s, None if sending.resendable else release
+        )
         connection = await begun.enter_async_context(call)
         uses.push_async_exit(begun.pop_all())
     return connection

@@ -171,10 +171,10 @@ class KeeperWithFakes:
     def clock(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def call(self, name: str) -> bytes:
+    async def call(self, name: str, only_loaded: bool = False) -> bytes:
         """One invocation, as the instance makes it."""
         timing = Timing(self.clock)
-        async with self.keeper.lend(name, timing) as runner:
+        async with self.keeper.lend(name, timing, only_loaded) as runner:
             return (await runner.invoke(Invocation(b"", ""), 1.0, timing)).body
 
     async def settled(self) -> None:

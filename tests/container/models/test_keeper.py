@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
 from tests.helpers.example_counts import tries
-from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, MachineFault, ModelDied, NoRoom, NotReady
+from torpor_container.errors import (
+    LoadFailed,
+    LoadOutOfMemory,
+    LoadTimedOut,
+    MachineFault,
+    ModelAbsent,
+    ModelDied,
+    NoRoom,
+    NotReady,
+)
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.wire import UNLOAD, Fault
@@ -44,6 +53,41 @@ def test_a_call_that_times_out_does_not_stop_the_load() -> None:
         gate.set()
         assert await instance.call("a") == b"a"
         assert instance.models.counts()["load", "a"] == 1
+
+    run(story())
+
+
+def test_a_call_that_is_to_begin_no_load_waits_for_one_and_is_told_where_there_is_none() -> None:
+    async def story() -> None:
+        instance, gate = KeeperWithFakes(), asyncio.Event()
+        with pytest.raises(ModelAbsent) as told:
+            await instance.call("a", only_loaded=True)
+        assert (told.value.fault, instance.models.events) == (Fault.ABSENT, [])
+        instance.models.pause = gate.wait
+        first = asyncio.create_task(instance.call("a"))
+        await instance.models.until("download", "a")
+        second = asyncio.create_task(instance.call("a", only_loaded=True))
+        gate.set()
+        assert [await first, await second, await instance.call("a", only_loaded=True)] == [b"a"] * 3
+        assert instance.models.counts()["load", "a"] == 1
+
+    run(story())
+
+
+def test_a_call_that_is_to_begin_no_load_gets_no_copy_that_leaves_or_whose_process_ended() -> None:
+    async def story() -> None:
+        instance = KeeperWithFakes()
+        for name in ("retired", "ended"):
+            await instance.call(name)
+            if name == "retired":
+                instance.keeper.retire(name, "it was told", doubt=False)
+            else:
+                instance.loader.loaded[-1].alive = False
+            with pytest.raises(ModelAbsent):
+                await instance.call(name, only_loaded=True)
+            await instance.settled()
+            assert instance.models.counts()["load", name] == 1
+        assert instance.pins() == 0
 
     run(story())
 

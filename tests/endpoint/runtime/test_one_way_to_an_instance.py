@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.endpoint.helpers.passages import passage
 from tests.helpers.example_counts import tries
+from torpor_container import wire
 from torpor_container.transport.frames import headers_of
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.stream_client import StreamConnection
@@ -32,6 +33,8 @@ from torpor_endpoint.core.sending.machine import (
     ACCEPT,
     CONTENT_TYPE,
     CUSTOM_ATTRIBUTES,
+    FAULT,
+    ONLY_LOADED,
     SESSION_ID,
     STRICT_HOP_BYTES,
     Sending,
@@ -54,6 +57,8 @@ from torpor_endpoint.runtime.shadowing import CopyEnds, Shadowing
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 
 TARGET = "a.tar.gz"
+FIRST = 1
+"""The slot of the two that the target goes to first."""
 BODY = b"1,2"
 LARGE = bytes(STRICT_HOP_BYTES + 1)
 CALLER = {CONTENT_TYPE: b"text/csv", ACCEPT: b"text/plain", CUSTOM_ATTRIBUTES: b"mine", SESSION_ID: b"s-1"}
@@ -81,6 +86,7 @@ class Answer(NamedTuple):
     body: bytes = b"answer"
 
 
+ABSENT = Answer(404, ((FAULT, b"absent"),), b'{"message": "it is gone"}')
 Outcome = Answer | str
 ANSWERS = st.builds(
     Answer,
@@ -88,7 +94,8 @@ ANSWERS = st.builds(
     st.lists(st.sampled_from(TOLD), max_size=3, unique_by=lambda header: header[0]).map(tuple),
     st.sampled_from((b"answer", b"answer", LARGE)),
 )
-SCRIPTS = st.lists(st.lists(st.one_of(ANSWERS, st.sampled_from(sorted(FAULTS))), max_size=3), min_size=1, max_size=3)
+OUTCOMES = st.one_of(ANSWERS, st.just(ABSENT), st.sampled_from(sorted(FAULTS)))
+SCRIPTS = st.lists(st.lists(OUTCOMES, max_size=3), min_size=1, max_size=3)
 """By container, what becomes of the requests that come to it, one after another. Further ones are answered well."""
 
 
@@ -116,6 +123,8 @@ class Script:
         told = sorted(header for header in headers if header != STREAM_IN_PARTS)
         self.came.append(Came(instance, container, tuple(told), b"".join(body), timeout_s))
         outcome = self.left[container].pop(0) if self.left[container] else Answer()
+        if outcome == ABSENT and ONLY_LOADED not in headers:
+            outcome = Answer()  # who may load a model is not told that it is absent
         if isinstance(outcome, str):
             return FAULTS[outcome]
         return UpstreamAnswer(outcome.status, list(outcome.headers), [outcome.body])
@@ -144,6 +153,8 @@ class ScriptedContainer(LiveContainer):
         sent: Callable[[], None] | None = None,
         answer_max_bytes: int = 0,
     ) -> UpstreamAnswer:
+        if path != wire.INVOCATIONS:
+            await asyncio.Event().wait()  # whoever takes a model over is still loading it
         return whole(self._next(headers, body, timeout_s))
 
     def frames(self) -> object:
@@ -179,7 +190,8 @@ class ScriptedPool(VariantPool):
 
     size = 2
 
-    def __init__(self, script: Script, names: Sequence[str]) -> None:
+    def __init__(self, script: Script, names: Sequence[str], moving: bool = False) -> None:
+        """`moving`: the target was called while the instance that it goes to first was not there."""
         containers = tuple(Container("torpor", name=name, multi_model=name == names[0]) for name in names)
         super().__init__("shop", Variant("v", "m", containers))
         self.answer_within_s = [7.0] * len(names)
@@ -192,6 +204,10 @@ class ScriptedPool(VariantPool):
             )
             for at in range(self.size)
         ]
+        if moving:
+            [former] = [one for one in self.all if one.slot.number != FIRST]
+            self.ready.offer(former.slot.number, former)
+            self.ready.pick(TARGET)
         self.wake()
 
     def wake(self) -> None:
@@ -240,10 +256,12 @@ class Scene:
     strict: bool
 
     @classmethod
-    def of(cls, script: list[list[Outcome]], strict: bool, frames: frozenset[int] = frozenset()) -> "Scene":
+    def of(
+        cls, script: list[list[Outcome]], strict: bool, frames: frozenset[int] = frozenset(), moving: bool = False
+    ) -> "Scene":
         one = Script([list(outcomes) for outcomes in script], frames)
         names = [f"container-{at + 1}" for at in range(len(script))]
-        return cls(one, ScriptedPool(one, names), strict)
+        return cls(one, ScriptedPool(one, names, moving), strict)
 
     @property
     def sender(self) -> RequestSender:
@@ -360,15 +378,16 @@ async def job(scene: Scene) -> Books:
     return scene.books(ended, sending.trail)
 
 
-@given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)))
+@given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)), st.booleans())
 @settings(max_examples=tries(60))
 def test_each_driver_gives_the_same_headers_the_same_retries_and_the_same_books(
-    script: list[list[Outcome]], strict: bool, frames: frozenset[int]
+    script: list[list[Outcome]], strict: bool, frames: frozenset[int], moving: bool
 ) -> None:
     async def story() -> None:
         seen: dict[str, tuple[list[Came], Books | None]] = {}
+        scenes = []  # their tasks wait until the story ends
         for driver in (coroutine, inline, stream, attempt, job, copy):
-            scene = Scene.of(script, strict, frames)
+            scenes.append(scene := Scene.of(script, strict, frames, moving))
             books = await cast(Driver, driver)(scene)
             seen[driver.__name__] = scene.script.came, books
         came, books = seen["coroutine"]
@@ -379,6 +398,36 @@ def test_each_driver_gives_the_same_headers_the_same_retries_and_the_same_books(
                 assert (name, theirs, own) == (name, came, books)
         assert books is not None
         assert books.in_flight == [0, 0, 0, 0]
+
+    asyncio.run(story())
+
+
+def test_a_former_owner_is_asked_for_a_model_that_it_has_and_else_the_newcomer_gets_the_request() -> None:
+    async def story() -> None:
+        for driver in (coroutine, inline, stream, job):
+            scene = Scene.of([[ABSENT]], strict=False, moving=True)
+            books = await cast(Driver, driver)(scene)
+            former, newcomer = scene.script.came
+            assert (former.instance, newcomer.instance) == (1 - FIRST, FIRST)
+            assert (ONLY_LOADED in former.headers, ONLY_LOADED in newcomer.headers) == (True, False)
+            assert (newcomer.body, newcomer.timeout_s) == (former.body, former.timeout_s) == (BODY, 7.0)
+            assert sorted({*newcomer.headers, ONLY_LOADED}) == sorted(former.headers)
+            assert books is not None
+            assert (books.ended, books.in_flight) == (200, [0, 0, 0, 0])
+            assert not scene.pool.ready.moving
+            await coroutine(scene)
+            assert scene.script.came[-1].instance == FIRST
+
+    asyncio.run(story())
+
+
+def test_a_former_owner_answers_until_it_is_suspected() -> None:
+    async def story() -> None:
+        scene = Scene.of([[Answer(), "refused"]], strict=False, moving=True)
+        for _ in range(2):
+            assert (await coroutine(scene)).ended == 200
+        assert [one.instance for one in scene.script.came] == [1 - FIRST, 1 - FIRST, FIRST]
+        assert [ONLY_LOADED in one.headers for one in scene.script.came] == [True, True, False]
 
     asyncio.run(story())
 

@@ -49,9 +49,10 @@ from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
 from torpor_container.running.runners import Runner, Scripted
+from torpor_container.wire import Fault
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.resource_records import Container, Variant
-from torpor_endpoint.core.sending.machine import TARGET_MODEL
+from torpor_endpoint.core.sending.machine import ONLY_LOADED, TARGET_MODEL
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -292,12 +293,15 @@ class Instance:
 
 
 class Door(asyncio.Protocol):
-    """One connection to an instance: every ping is good, and an invocation is for the model that it names."""
+    """One connection to an instance: every ping is good, and an invocation is for the model that it names. It is asked
+    for the tiers of models, and to load one, as `http.contract_routes` has it."""
 
     def __init__(self, kept: KeptMode) -> None:
         self._kept = kept
         self._parser = httptools.HttpRequestParser(self)
-        self._target = ""
+        self._path = self._target = ""
+        self._only_loaded = False
+        self._body = b""
         self._answering: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -307,28 +311,50 @@ class Door(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
+    def on_url(self, url: bytes) -> None:
+        self._path, self._body, self._only_loaded = url.decode(), b"", False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == TARGET_MODEL:
             self._target = value.decode()
+        self._only_loaded |= (name.lower(), value) == ONLY_LOADED
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
 
     def on_message_complete(self) -> None:
         if self._parser.get_method() == b"GET":
             self._answer(200)
+        elif self._path == wire.TIERS:
+            self._answer(200, body=json.dumps({"tiers": self._kept.tiers(json.loads(self._body)["models"])}).encode())
+        elif self._path == wire.LOAD_MODEL:
+            self._answering = asyncio.create_task(self._load(json.loads(self._body)["model"]))
         else:
             self._answering = asyncio.create_task(self._invoke())
 
-    async def _invoke(self) -> None:
-        timing = Timing(asyncio.get_running_loop().time)
+    async def _load(self, model: str) -> None:
         try:
-            reply = await self._kept.invoke(self._target, Invocation(b""), timing)
+            await self._kept.load(model, Timing(asyncio.get_running_loop().time))
+        except ContainerError as error:
+            self._answer(error.status)
+        else:
+            self._answer(200)
+
+    async def _invoke(self) -> None:
+        timing, invocation, fault = Timing(asyncio.get_running_loop().time), Invocation(b""), ""
+        invocation.only_loaded = self._only_loaded
+        try:
+            reply = await self._kept.invoke(self._target, invocation, timing)
         except ContainerError as error:
             reply = error.reply()
+            fault = f"{wire.FAULT}: {error.fault.value}\r\n" if error.fault is Fault.ABSENT else ""
         cold = "" if timing.cold is None else f"{wire.COLD}: {json.dumps(timing.cold)}\r\n"
         effort = "" if timing.effort is None else f"{wire.EFFORT}: {timing.effort.header()}\r\n"
-        self._answer(reply.status, f"server-timing: {timing.header()}\r\n{cold}{effort}".encode())
+        self._answer(reply.status, f"server-timing: {timing.header()}\r\n{cold}{effort}{fault}".encode())
 
-    def _answer(self, status: int, headers: bytes = b"") -> None:
-        self._transport.write(b"HTTP/1.1 %d answered\r\n%scontent-length: 0\r\n\r\n" % (status, headers))
+    def _answer(self, status: int, headers: bytes = b"", body: bytes = b"") -> None:
+        head = b"HTTP/1.1 %d answered\r\n%scontent-length: %d\r\n\r\n" % (status, headers, len(body))
+        self._transport.write(head + body)
 
 
 # -- an instance's edges -----------------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ TABLE: tuple[ErrorRow, ...] = (
     ErrorRow(_INSTANCE, (Fault.ARTIFACT_MISSING, Fault.ARTIFACT_INVALID), _CALLER, "the artifact cannot be used"),
     ErrorRow(_INSTANCE, (Fault.LOAD_FAILED, Fault.NO_ROOM, Fault.TIMED_OUT), _MODEL, "the model's own"),
     ErrorRow(_INSTANCE, (Fault.MODEL_DIED,), _MODEL, "the model ended its process"),
+    ErrorRow(_INSTANCE, (Fault.ABSENT,), _MACHINE, "the model left memory: another instance loads it"),
 )
 # fmt: on
 """Each error that is known. What is not here is Torpor's."""

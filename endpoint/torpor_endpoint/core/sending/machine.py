@@ -22,6 +22,9 @@ The first container of several gets the caller's headers without `Accept`; the l
 later one gets `Content-Type` and the custom attributes of the answer before it, and the caller's attributes where that
 has none. TargetModel is for the containers that serve many models.
 
+An instance that is to lose a model to a newcomer (`core.routing.handing_over`) is asked to answer only if it has the
+model in memory. If it has not, the newcomer gets the request. A variant of one container alone hands models over.
+
 The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all legs), suspects,
 sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
 """
@@ -56,6 +59,9 @@ PASSED_ON = frozenset(name.lower().encode() for name in (*wire.FORWARDED, wire.A
 WITHOUT_ACCEPT = frozenset({ACCEPT})
 CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 """The headers of an answer that the next container gets in place of the caller's."""
+MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+ONLY_LOADED = (MODEL_CACHE, wire.MODEL_CACHE_ONLY.encode())
+ABSENT = Fault.ABSENT.value.encode()
 VERSION_WANTED = (wire.ARTIFACT_VERSION.lower().encode(), wire.ARTIFACT_VERSION_WANTED.encode())
 STRICT_HOP_BYTES = 5 * 1024 * 1024
 """AWS's largest body between two containers. Otherwise each container has its own limit for bodies."""
@@ -130,13 +136,14 @@ class Sending(Generic[Instance]):
 
     Read `container`, `headers`, `body` and `timeout_s` for what is to be sent to `instance`; `pause_s` for how long to
     hold at least; `answer`, `failure` and `took_s` (seconds to the last answer, of several containers their sum) for
-    how it ended. `trail` is None for a variant of one container.
+    how it ended. `trail` is None for a variant of one container. While it is `resendable`, the caller's body is needed
+    until the answer: that may be that another instance gets the request.
     """
 
     __slots__ = (
         "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_pool", "_retries", "_rules", "_sent",
         "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container", "containers",
-        "failure", "headers", "instance", "pause_s", "step", "timeout_s", "took_s", "trail",
+        "failure", "headers", "instance", "pause_s", "resendable", "step", "timeout_s", "took_s", "trail",
     )  # fmt: skip
 
     container: int
@@ -175,6 +182,7 @@ class Sending(Generic[Instance]):
         self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
         self._in_use = False  # the instance has the request
+        self.resendable = False
         self._retries = self._waits = 0
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s
         self._given, self._target, self._key, self._sent = given, target, key, body
@@ -211,10 +219,14 @@ class Sending(Generic[Instance]):
                 self.let_go()
             self.instance, self._in_use = instance, True
             instance.took()
+            if self.resendable or self._pool.ready.moving:
+                self._ask_former(instance)
         self._sent_at_s = now_s
         return SEND
 
     def answered(self, answer: PartAnswer, now_s: float) -> Instruction:
+        if self.resendable and answer.header(FAULT) == ABSENT:
+            return self._to_newcomer(now_s)
         well, last = 200 <= answer.status < 300, self.step == len(self._path) - 1
         took_s = now_s - self._sent_at_s
         if SESSION_ID in self._given and self.instance is not None:
@@ -274,6 +286,25 @@ class Sending(Generic[Instance]):
         if not self.step:
             self.let_go()
 
+    # -- handovers -------------------------------------------------------------------------------------------------
+    def _ask_former(self, instance: Instance) -> None:
+        """Have an instance answer only if it has the model in memory, while it is the model's former owner."""
+        if self.resendable:
+            self._leg(0, None)
+        moving = None if self._key is None else self._pool.ready.moving.get(self._key)
+        if moving is not None and moving.former is instance:
+            self.resendable = True
+            self.headers = [*self.headers, ONLY_LOADED]
+
+    def _to_newcomer(self, now_s: float) -> Instruction:
+        """The former owner has not the model any more."""
+        ready = self._pool.ready
+        moving = None if self._key is None else ready.moving.get(self._key)
+        if self._key is not None and moving is not None and moving.former is self.instance:
+            ready.arrived(self._key, moving.newcomer)
+        self.let_go()
+        return self.ready(now_s)
+
     # -- tries -----------------------------------------------------------------------------------------------------
     def _refusal(self, answer: PartAnswer, now_s: float) -> Instruction:
         """A patient request has got an answer that is no success."""
@@ -311,7 +342,7 @@ class Sending(Generic[Instance]):
     def _leg(self, step: int, before: PartAnswer | None) -> None:
         """What the container at this place of the path gets. `before` is the answer of the one before it."""
         path, given = self._path, self._given
-        self.step, self.container = step, path[step]
+        self.step, self.container, self.resendable = step, path[step], False
         carried = {} if before is None else {name: value for name, value in before.headers if name in CARRIED}
         passed_on = PASSED_ON if before is None else PASSED_ON - {CONTENT_TYPE, *carried}
         if step < len(path) - 1:

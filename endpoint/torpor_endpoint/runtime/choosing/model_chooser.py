@@ -22,8 +22,9 @@ from torpor_endpoint.core.model_choice.stated_need import BadNeed, StatedNeed, r
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE, CUSTOM_ATTRIBUTES, SESSION_ID
 from torpor_endpoint.core.versions.version_answers import NoSuchVersion
 from torpor_endpoint.host.launch import size_of
+from torpor_endpoint.in_service.asked_tiers import loaded_by
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.in_service.model_tiers import KnownTiers, ask_all, loaded_by
+from torpor_endpoint.in_service.model_tiers import KnownTiers, ask_all
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.holding import PoolClosed

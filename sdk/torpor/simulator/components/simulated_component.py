@@ -7,6 +7,7 @@ requests gets the next one, and a component without copies holds its requests an
 from collections import deque
 from collections.abc import Callable
 from itertools import count
+from typing import cast
 
 from torpor.simulator.components.component_setup import ComponentSetup
 from torpor.simulator.components.component_traces import model_name
@@ -14,6 +15,7 @@ from torpor.simulator.components.copies.copy_naps import CopyNaps
 from torpor.simulator.components.copies.making_copies import CopyMaker, MadeCopy
 from torpor.simulator.components.simulated_capacity import SimulatedCapacity
 from torpor.simulator.engine.call_records import FAILED, SimulatedCall
+from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
 from torpor.simulator.engine.simulated_variant import SimulatedLife
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.scenario import BadScenario
@@ -50,7 +52,14 @@ class SimulatedComponent:
         self.refused = 0  # requests without a copy, where the component is strict
         self.unplaced = 0  # copies that were wanted and had no room
         self.lives: list[SimulatedLife] = []
+        self._within = model_name(setup.name, "")  # what the trace of a ledger has before a TargetModel
+        self._handovers: SimulatedHandovers | None = None
         self.ready: Placement[MadeCopy] = Placement()
+        if setup.models:
+            self._handovers = SimulatedHandovers(
+                kernel, names={one.removeprefix(self._within): one for one in setup.called}
+            )
+            self.ready = cast("Placement[MadeCopy]", self._handovers.ready)
         self._kernel = kernel
         self._capacity = capacity
         self._maker = maker
@@ -64,7 +73,6 @@ class SimulatedComponent:
         self._moving: dict[int, int] = {}  # by successor: the copy that leaves once it is ready
         self._held: deque[SimulatedCall] = deque()
         self._naps: CopyNaps | None = None
-        self._within = model_name(setup.name, "")  # what the trace of a ledger has before a TargetModel
         self._begins = True
 
     def begin(self) -> None:
@@ -127,9 +135,9 @@ class SimulatedComponent:
 
     def _send(self, call: SimulatedCall) -> None:
         """As in the endpoint: where copies have many models, placement finds the copy by the TargetModel."""
-        if self.setup.models:
+        if self._handovers is not None:
             target = call.model.removeprefix(self._within)
-            self.ready.pick(target).ask(call)
+            self._handovers.chosen(target).ask(call)
         else:
             self.ready.least_busy().ask(call)
 

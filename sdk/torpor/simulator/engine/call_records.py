@@ -82,10 +82,14 @@ class Predictor:
         return self.predict_s / (self.predict_s + self.predict_delay_s) if self.predict_delay_s else 1.0
 
 
+Brought = Callable[[bool], None]
+"""Is told whether a model is in memory that was to be brought there."""
+
+
 class InstanceModel(Predictor):
     """One model of one instance, from the first request for it until it is unloaded."""
 
-    __slots__ = ("expected", "factor", "name", "profile", "since_s", "waiting")
+    __slots__ = ("brought", "expected", "factor", "name", "profile", "since_s", "waiting")
 
     factor: float  # stretches the times of the present step, a download or a load
     since_s: float  # when that step began
@@ -96,6 +100,7 @@ class InstanceModel(Predictor):
         self.profile = profile
         self.expected = False  # True: the keep-alive loads it before any request
         self.waiting: list[SimulatedCall] = []
+        self.brought: list[Brought] | None = None  # who has the instance load it, and is no request
 
 
 def call_batches(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:

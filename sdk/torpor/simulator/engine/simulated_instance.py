@@ -15,6 +15,7 @@ from torpor.simulator.engine.call_records import (
     VariantCalls,
     VariantCounts,
 )
+from torpor.simulator.engine.handovers.brought_models import BringsModels
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
@@ -26,12 +27,12 @@ from torpor.workloads.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
-from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+from torpor_endpoint.core.placement import FleetLoad
 from torpor_endpoint.core.sending.machine import SEND
 
 
 @dataclass(slots=True, eq=False)
-class SimulatedInstance(PlacedInstance):
+class SimulatedInstance(BringsModels):
     """`turns` decides which request predicts next. Once the instance is `retired` and its last request has ended, it
     calls `emptied` with its slot. Without `cache`, a model is unloaded, and deleted from disk, as soon as it has served
     its requests. Models are being unloaded until `leaving_until_s`. In a pipeline, a request passes all containers of
@@ -197,6 +198,8 @@ class SimulatedInstance(PlacedInstance):
         self._waiters.notify()
         if model.expected:
             self.kernel.soon(self._unpin, name)
+        if model.brought is not None:
+            self._tell_brought(model, True)
 
     def _unpin(self, name: str) -> None:
         """End the pin of a model that was loaded before any request. Those that waited for room have asked again by
@@ -238,6 +241,8 @@ class SimulatedInstance(PlacedInstance):
             call.outcome = FAILED
             call.ready_s = call.done_s = now_s
             self._answer(call)
+        if model.brought is not None:
+            self._tell_brought(model, False)
 
     def _answer(self, call: SimulatedCall) -> None:
         if self.containers:

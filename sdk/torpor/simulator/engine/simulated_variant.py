@@ -13,6 +13,7 @@ from math import floor, inf
 from sys import intern
 
 from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import SimulatedContainer, SimulatedPipeline
@@ -134,14 +135,14 @@ class Simulation:
     choose: Choose | None = None  # for a variant whose requests may name a group
 
     def __post_init__(self) -> None:
-        self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED, owners_max=OWNERS_MAX)
+        containers, most = len(self.plan.machine.containers), self.plan.at_once or UNBOUNDED
+        self._handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX, hands_over=containers < 2)
+        self._ready, self._files = self._handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
-        containers = len(self.plan.machine.containers)
         self._numbers = range(containers if containers > 1 else 0)  # of a pipeline's containers
         self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
-        self._files = SharedFiles(self.profiles)
         self._policy = self.make_policy or partial(policy, self.plan.machine.policy)
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
@@ -225,7 +226,7 @@ class Simulation:
     def _send(self, call: SimulatedCall) -> None:
         """Send a request to the instance that placement picks. There is one."""
         pipeline = self._pipeline
-        (self._ready.pick(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)).ask(call)
+        (self._handovers.chosen(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)).ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:

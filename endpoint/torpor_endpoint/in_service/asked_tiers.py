@@ -1,0 +1,46 @@
+"""Asks one instance of many models where it has some of them, and has it load one."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from torpor_container import wire
+from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_container.typed_json import UnreadableRecord, read
+from torpor_endpoint.core.model_choice.model_group import ModelTier
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
+
+ANSWER_WITHIN_S = 2.0
+LOADED_WITHIN_S = 600.0
+JSON = ((b"content-type", b"application/json"),)
+Tiers = Mapping[str, ModelTier]
+"""By model; one that is on neither tier of the instance is absent."""
+
+
+async def tiers_of(instance: Incarnation, models: Iterable[str]) -> Tiers | None:
+    """Where an instance has each of these models; None if it does not answer, or is of another release."""
+    body = json.dumps({"models": [spelling_of(model) for model in models]}).encode()
+    container = _keeping(instance)
+    try:
+        answer = await container.upstream.send("POST", wire.TIERS, JSON, [body], ANSWER_WITHIN_S)
+        if answer.status != 200:
+            return None
+        found = read(wire.ModelTiers, json.loads(answer.body))["tiers"]
+        return {model.removeprefix("/"): ModelTier(tier) for model, tier in found.items()}
+    except (UpstreamError, UnreadableRecord, ValueError):
+        return None
+
+
+async def loaded_by(instance: Incarnation, model: str) -> bool:
+    """Have an instance load a model. Returns whether it is in memory then."""
+    body = json.dumps({"model": spelling_of(model)}).encode()
+    try:
+        answer = await _keeping(instance).upstream.send("POST", wire.LOAD_MODEL, JSON, [body], LOADED_WITHIN_S)
+    except UpstreamError:
+        return False
+    return answer.status == 200
+
+
+def _keeping(instance: Incarnation) -> LiveContainer:
+    """The container of many models. A variant that asks has one container alone."""
+    return instance.containers[0]

@@ -1,0 +1,47 @@
+"""Has instances load the models that they are to take over, while the former owners serve these.
+
+`core.routing.handing_over` says which models are under way, why, and which of them is loaded next.
+"""
+
+import asyncio
+
+from torpor_endpoint.core.model_choice.model_group import ModelTier
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.handing_over import RETRY_S, DueLoads, Handover
+from torpor_endpoint.in_service.asked_tiers import loaded_by, tiers_of
+from torpor_endpoint.in_service.incarnation import Incarnation
+
+
+class NewcomerLoading:
+    """The loads of one variant. They end with the newcomer, whose connections are closed then."""
+
+    def __init__(self, ready: Placement[Incarnation]) -> None:
+        self._ready = ready
+        self._due = DueLoads(ready.moving)
+        self._loads: set[asyncio.Task[None]] = set()
+
+    def begin(self, model: str, handover: Handover[Incarnation]) -> None:
+        """A model is under way: have the newcomer load it soon."""
+        self._due.add(model, handover)
+        self._start(handover.newcomer)
+
+    def _start(self, newcomer: Incarnation) -> None:
+        while (due := self._due.next(newcomer)) is not None:
+            load = asyncio.create_task(self._load(*due), name=f"load a model on {newcomer.slot}")
+            self._loads.add(load)
+            load.add_done_callback(self._loads.discard)
+
+    async def _load(self, model: str, handover: Handover[Incarnation]) -> None:
+        try:
+            await self._move(model, handover)
+        finally:
+            self._due.ended(handover.newcomer)
+        self._start(handover.newcomer)
+
+    async def _move(self, model: str, handover: Handover[Incarnation]) -> None:
+        """Only what its former owner has in memory is loaded: no call may come for anything else."""
+        tiers = await tiers_of(handover.former, (model,))
+        if tiers is None or tiers.get(model) is not ModelTier.MEMORY or await loaded_by(handover.newcomer, model):
+            self._ready.arrived(model, handover.newcomer)
+        else:
+            asyncio.get_running_loop().call_later(RETRY_S, self._ready.missed, model, handover.newcomer)

@@ -1,0 +1,142 @@
+"""Loads for handovers: what a former owner has in memory is loaded once, and a load that fails is tried again later."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from tests.endpoint.helpers.virtual_time import run
+from torpor_container import wire
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamBroken
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S
+from torpor_endpoint.host import Slot
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
+from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
+
+NAMES = [f"m{number}" for number in range(40)]
+
+
+@dataclass
+class FakeContainer:
+    """An instance's one container: what it has in memory, and which loads it was asked for."""
+
+    tiers: dict[str, str] = field(default_factory=dict)
+    loads: list[str] = field(default_factory=list)
+    most: int = 0
+    fails: bool = False
+    answers: bool = True
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    _at_once: int = 0
+
+    @property
+    def upstream(self) -> "FakeContainer":
+        return self
+
+    async def send(
+        self, method: str, path: str, headers: object, body: Sequence[bytes], timeout_s: float
+    ) -> UpstreamAnswer:
+        asked: Any = json.loads(b"".join(body))
+        if not self.answers:
+            raise UpstreamBroken("it says nothing")
+        if path == wire.TIERS:
+            tiers = {model: self.tiers[model] for model in asked["models"] if model in self.tiers}
+            return UpstreamAnswer(200, [], [json.dumps({"tiers": tiers}).encode()])
+        self.loads.append(asked["model"])
+        self._at_once += 1
+        self.most = max(self.most, self._at_once)
+        await self.gate.wait()
+        self._at_once -= 1
+        return UpstreamAnswer(500 if self.fails else 200, [], [])
+
+
+def incarnation(number: int, container: FakeContainer) -> Incarnation:
+    return Incarnation(Slot("e", "v", number), f"i-{number}", [cast(LiveContainer, container)])
+
+
+class Variant:
+    """A variant whose first instance had all calls before the second one came. `moving` go to that."""
+
+    def __init__(self) -> None:
+        self.former, self.newcomer = FakeContainer(dict.fromkeys(NAMES, "memory")), FakeContainer()
+        self.loading: list[NewcomerLoading] = []
+        self.ready = Placement[Incarnation](hands_over=lambda model, one: self.loading[0].begin(model, one))
+        self.loading.append(NewcomerLoading(self.ready))
+        self.ready.offer(0, incarnation(0, self.former))
+        self.call_all()
+        self.ready.offer(1, incarnation(1, self.newcomer))
+        self.moving = [name for name in NAMES if self.slot(name) == 0 and name in self.ready.moving]
+
+    def slot(self, name: str) -> int:
+        return self.ready.pick(name).slot.number
+
+    def call_all(self) -> list[int]:
+        return [self.slot(name) for name in NAMES]
+
+    async def settled(self) -> None:
+        """Waits until nothing more happens at this moment."""
+        for _ in range(20 * len(NAMES)):
+            await asyncio.sleep(0)
+
+
+def test_the_models_are_loaded_once_a_few_at_a_time_and_then_called_at_the_newcomer() -> None:
+    async def story() -> None:
+        variant = Variant()
+        for _ in range(3):
+            assert set(variant.call_all()) == {0}
+            await variant.settled()
+        assert variant.newcomer.loads == variant.moving[:AT_ONCE]
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert (variant.newcomer.loads, variant.newcomer.most) == (variant.moving, AT_ONCE)
+        assert [variant.slot(name) for name in variant.moving] == [1] * len(variant.moving)
+        assert not variant.ready.moving
+
+    run(story())
+
+
+def test_what_the_former_owner_has_on_disk_or_nowhere_or_does_not_tell_is_not_loaded() -> None:
+    async def story() -> None:
+        for tiers, answers in (
+            ({}, True),
+            (dict.fromkeys(NAMES, "disk"), True),
+            (dict.fromkeys(NAMES, "memory"), False),
+        ):
+            variant = Variant()
+            variant.former.tiers, variant.former.answers = tiers, answers
+            await variant.settled()
+            assert variant.newcomer.loads == []
+            assert [variant.slot(name) for name in variant.moving] == [1] * len(variant.moving)
+
+    run(story())
+
+
+def test_a_load_that_fails_is_tried_again_with_a_call_after_a_while_and_the_model_stays_meanwhile() -> None:
+    async def story() -> None:
+        variant = Variant()
+        variant.newcomer.fails = True
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert (set(variant.call_all()), sorted(variant.newcomer.loads)) == ({0}, sorted(variant.moving))
+        variant.newcomer.fails = False
+        await asyncio.sleep(RETRY_S + 1.0)
+        assert len(variant.newcomer.loads) == len(variant.moving), "nobody has called"
+        assert set(variant.call_all()) == {0}
+        await variant.settled()
+        assert [variant.slot(name) for name in variant.moving] == [1] * len(variant.moving)
+
+    run(story())
+
+
+def test_loads_that_were_not_begun_when_the_newcomer_leaves_are_not() -> None:
+    async def story() -> None:
+        variant = Variant()
+        await variant.settled()
+        variant.ready.withdraw(1)
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert variant.newcomer.loads == variant.moving[:AT_ONCE]
+        assert set(variant.call_all()) == {0}
+
+    run(story())
