@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,6 +124,8 @@ SLOWER = 5
 SPARE_S = 2.0
 """A mutant may take this many times the processor time of its tests, and this much more for their collection."""
 MEMORY_BYTES = 4 << 30
+FOLLOWED_MAX = 200_000
+"""So many events of one test are followed. What it has begun to run by then, it is taken to reach as a whole."""
 
 
 # Without a fault: what the tests import, which lines each reaches, and how long it takes.
@@ -154,23 +156,43 @@ class Following:
         self.reach = Reach()
         self.traced = traced
         self._files = files
-        self._test = ""
+        self._begin("")
+
+    def _begin(self, test: str) -> None:
+        self._test, self._events = test, 0
+        self._missing: dict[int, tuple[CodeType, set[int]]] = {}  # by `id`: the lines that are not reached yet
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._test, before_s = item.nodeid, time.process_time()
+        self._begin(item.nodeid)
+        before_s = time.process_time()
         sys.settrace(self.trace if self.traced else None)  # a test may have put a function of its own in its place
         try:
             return (yield)
         finally:
             self.reach.cpu_s[item.nodeid] = time.process_time() - before_s
-            self._test = ""
+            self._begin("")
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename not in self._files:
+        code = frame.f_code
+        if code.co_filename not in self._files:
             return None
-        self.reach.lines[frame.f_code.co_filename][frame.f_lineno].add(self._test)
-        return self.trace
+        if id(code) not in self._missing:
+            self._missing[id(code)] = code, {line for _, _, line in code.co_lines() if line is not None}
+        missing = self._missing[id(code)][1]
+        self._events += 1
+        if self._events == FOLLOWED_MAX:
+            sys.settrace(None)
+            for begun, lines in self._missing.values():
+                self._reached(begun, lines)
+        elif frame.f_lineno in missing:
+            missing.discard(frame.f_lineno)
+            self._reached(code, (frame.f_lineno,))
+        return self.trace if missing else None
+
+    def _reached(self, code: CodeType, lines: Iterable[int]) -> None:
+        for line in lines:
+            self.reach.lines[code.co_filename][line].add(self._test)
 
 
 class Chosen:
