@@ -65,7 +65,8 @@ def taken(rule: AlarmRule, datapoints: Datapoints) -> list[int]:
 
 
 def judged(rule: AlarmRule, datapoints: Datapoints, state: State) -> State:
-    """The next state of an alarm in `state`. `datapoints` has one entry for each of `rule.looks_back` periods."""
+    """The next state of an alarm in `state`. `datapoints` has one entry for each of the newest periods, at most
+    `rule.looks_back`: what is missing before them makes no difference."""
     counted = [(len(datapoints) - at, value) for at in taken(rule, datapoints) if (value := datapoints[at]) is not None]
     breaching = [age for age, value in counted if rule.breached_by(value)]
     if len(breaching) >= rule.to_alarm:

@@ -105,8 +105,9 @@ def within(capacity: ScalableCapacity) -> Change | None:
     to = capacity.bounded(capacity.current)
     if to == capacity.current:
         return None
-    bound = "minimum" if to > capacity.current else "maximum"
-    return Change(to, f"{bound} capacity was set to {to}", to > capacity.current, capacity.current)
+    out = to > capacity.current
+    bound = "minimum" if out else "maximum"
+    return Change(to, f"{bound} capacity was set to {to}", out, capacity.current)
 
 
 def _largest(proposals: Sequence[Proposal]) -> Proposal:

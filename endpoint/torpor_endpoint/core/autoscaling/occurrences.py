@@ -66,7 +66,7 @@ def numbers(cron: Cron, place: int) -> frozenset[int]:
 def _numbers(part: str, place: int) -> Iterator[int]:
     least, most, _ = VALUES[place]
     span, slash, step = part.partition("/")
-    first, dash, last = ("*" if span == "?" else span).partition("-")
+    first, dash, last = span.partition("-")
     if first == "*":
         begin, end = least, most
     else:

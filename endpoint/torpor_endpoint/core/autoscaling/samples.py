@@ -121,8 +121,8 @@ class Samples:
         without capacity and without a value ends what was measured before it: the calls of another day must not
         remove what has just been started.
         """
-        if not self.readings or reading.at_s <= self.readings[0].at_s:  # the first one, or the clock was set back
-            return Samples((reading,), tuple(point for point in self.points if point.at_s < reading.at_s))
+        if not self.readings or reading.at_s < self.readings[0].at_s:  # the first one, or the clock was set back
+            return Samples((reading,), self.until(reading.at_s))
         row = (*self.readings, reading)
         if reading.at_s // period_s == self.readings[0].at_s // period_s:
             return Samples(row, self.points)

@@ -7,7 +7,7 @@ from datetime import datetime
 UNITS_S = {"minute": 60, "hour": 3600, "day": 86400}
 
 AT = re.compile(r"at\((?P<moment>.*)\)")
-RATE = re.compile(r"rate\((?P<number>\d+)\s*(?P<unit>minute|hour|day)s?\)")
+RATE = re.compile(r"rate\((?P<number>[0-9]+)\s*(?P<unit>minute|hour|day)s?\)")
 CRON = re.compile(r"cron\((?P<fields>.*)\)")
 
 FIELDS = ("minutes", "hours", "day of month", "month", "day of week", "year")
@@ -23,8 +23,12 @@ VALUES = (
 DAYS = (2, 4)
 """The two fields for days: exactly one of them must be `?`."""
 
-DAY_WORDS = (re.compile(r"L(-\d+)?|LW|\d+W"), re.compile(r"L|([1-7]|[A-Z]{3})(L|#[1-5])"))
+DAY_WORDS = (
+    re.compile("L(-([1-9]|[12][0-9]|30))?|LW|([1-9]|[12][0-9]|3[01])W"),
+    re.compile(f"L|([1-7]|{'|'.join(VALUES[4][2])})(L|#[1-5])"),
+)
 """The last day, the working day nearest to a date; the last Friday, the third Monday."""
+STEP = re.compile("0*[1-9][0-9]*")
 
 
 class BadSchedule(ValueError):
@@ -101,7 +105,7 @@ def _is_part(place: int, part: str) -> bool:
     if place in DAYS and DAY_WORDS[DAYS.index(place)].fullmatch(part):
         return True
     span, slash, step = part.partition("/")
-    if slash and not (step.isdecimal() and int(step) > 0):
+    if slash and not STEP.fullmatch(step):
         return False
     ends = span.split("-")
     return span == "*" or (len(ends) <= 2 and all(_is_value(place, end) for end in ends))

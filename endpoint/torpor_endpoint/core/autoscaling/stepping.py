@@ -75,7 +75,7 @@ def _exact(scaling: StepScaling, adjustment: int, capacity: int) -> int:
 def _by_percent(scaling: StepScaling, adjustment: int, capacity: int) -> int:
     """ "Values greater than 1 are rounded down. [..] Values between 0 and 1 are rounded to 1", and so below 0."""
     percents = capacity * abs(adjustment)
-    size = max(percents // 100, 1 if percents else 0, scaling.adjustment_min or 0)
+    size = max(percents / 100, 1 if percents else 0, scaling.adjustment_min or 0)
     return capacity + int(copysign(size, adjustment))
 
 

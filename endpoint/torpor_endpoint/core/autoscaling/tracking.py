@@ -73,9 +73,7 @@ class Causes:
 def state(rule: AlarmRule, points: Sequence[DataPoint]) -> State:
     """ "If the metric is missing data points, this causes the CloudWatch alarm state to change to INSUFFICIENT_DATA.
     When this happens, Application Auto Scaling cannot scale your scalable target until new data points are found." """
-    values = [point.value for point in points[-rule.looks_back :]]
-    padded = [None] * (rule.looks_back - len(values)) + values
-    return judged(rule, padded, State.INSUFFICIENT_DATA)
+    return judged(rule, [point.value for point in points[-rule.looks_back :]], State.INSUFFICIENT_DATA)
 
 
 def desired(tracking: Tracking, point: DataPoint) -> int:

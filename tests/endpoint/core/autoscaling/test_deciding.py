@@ -60,6 +60,7 @@ def test_a_cooldown_lets_a_larger_scale_out_through_and_no_scale_in() -> None:
 def test_a_step_counts_from_where_the_scale_out_began_while_it_cools_down() -> None:
     assert base(FOUR, OUT_UNTIL_100, 99.0) == 2
     assert base(FOUR, OUT_UNTIL_100, 100.0) == base(FOUR, IN_UNTIL_100, 99.0) == 4
+    assert base(FOUR, Cooldown(out=True, base=6, until_s=100.0), 99.0) == 4, "it has been scaled in since"
 
 
 def test_why_a_target_is_not_scaled() -> None:
@@ -67,6 +68,15 @@ def test_why_a_target_is_not_scaled() -> None:
     assert decide(ScalableCapacity(1, 1, 8), [inwards(0)], None, 0.0) == NoChange(Reason.AT_MIN, "in to 0")
     assert decide(FOUR, [inwards(4)], None, 0.0) == NoChange(Reason.FLAPPING, "in to 4")
     assert decide(ScalableCapacity(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
+    assert decide(FOUR, [out(4)], IN_UNTIL_100, 99.0) == NoChange(Reason.AT_DESIRED, "out to 4")
+    assert decide(FOUR, [out(4)], OUT_UNTIL_100, 100.0) == NoChange(Reason.AT_DESIRED, "out to 4")
+    assert decide(FOUR, [Proposal(False, 4, "a step", 300.0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "a step")
+    assert [reason.value for reason in Reason] == [
+        "AlreadyAtMaxCapacity",
+        "AlreadyAtMinCapacity",
+        "AlreadyAtDesiredCapacity",
+        "AutoScalingAnticipatedFlapping",
+    ]
 
 
 def test_a_suspended_direction_of_scaling_decides_nothing() -> None:
@@ -79,6 +89,7 @@ def test_new_bounds_move_a_capacity_that_lies_outside() -> None:
     assert within(ScalableCapacity(9, 3, 8)) == Change(8, "maximum capacity was set to 8", False, 9)
     assert within(FOUR) is None
     assert Change(3, "so", True, 1).cooldown(0.0) is None
+    assert Change(3, "so", True, 1, 300.0).cooldown(5.0) == Cooldown(True, 1, 305.0)
 
 
 proposals = st.builds(Proposal, st.booleans(), st.integers(-5, 20), st.just("so"), st.just(300.0), st.booleans())

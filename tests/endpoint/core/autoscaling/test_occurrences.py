@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.autoscaling.occurrences import Recurrence, next_occurrence
-from torpor_endpoint.core.autoscaling.schedules import parse
+from torpor_endpoint.core.autoscaling.occurrences import (
+    HOURS,
+    MINUTES,
+    MONTHS,
+    WEEKDAYS,
+    Recurrence,
+    days,
+    next_occurrence,
+    numbers,
+)
+from torpor_endpoint.core.autoscaling.schedules import Cron, parse
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
 
@@ -55,6 +64,54 @@ def occasions(expression: str, zone: ZoneInfo, count: int, span: Recurrence = SI
 )
 def test_a_schedule_comes_round(expression: str, expected: list[str]) -> None:
     assert occasions(expression, BERLIN, 2) == expected
+
+
+def cron(fields: str) -> Cron:
+    schedule = parse(f"cron({fields})")
+    assert isinstance(schedule, Cron)
+    return schedule
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "expected"),
+    [
+        ("50-10/10 0 1 * ? *", MINUTES, {50, 0, 10}),
+        ("0/20,7 0 1 * ? *", MINUTES, {0, 20, 40, 7}),
+        ("0 22-1 1 * ? *", HOURS, {22, 23, 0, 1}),
+        ("0 */6 1 * ? *", HOURS, {0, 6, 12, 18}),
+        ("0 0 1 NOV-FEB ? *", MONTHS, {11, 12, 1, 2}),
+        ("0 0 1 JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC ? *", MONTHS, set(range(1, 13))),
+        ("0 0 ? * SUN,MON,TUE,WED,THU,FRI,SAT *", WEEKDAYS, set(range(1, 8))),
+        ("0 0 1 12-1 ? *", MONTHS, {12, 1}),
+        ("0 0 ? * FRI-MON *", WEEKDAYS, {6, 7, 1, 2}),
+        ("0 0 ? * 3,6L *", WEEKDAYS, {3}),
+    ],
+)
+def test_a_field_allows_these_numbers(fields: str, place: int, expected: set[int]) -> None:
+    assert numbers(cron(fields), place) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "month", "expected"),
+    [
+        ("? * 6L,1#1 *", 1, [3, 29]),
+        ("? * FRIL *", 1, [29]),
+        ("? * 6#1 *", 1, [1]),
+        ("? * 1#5,SAT#1 *", 2, [6]),
+        ("? * 3,6#2 *", 2, [2, 9, 12, 16, 23]),
+        ("? * L *", 1, [2, 9, 16, 23, 30]),
+        ("2W * ? *", 1, [1]),  # a Saturday
+        ("1W * ? *", 5, [3]),  # a Saturday, and the working day before it is of another month
+        ("31W * ? *", 1, [29]),  # a Sunday, and the one after it is of another month
+        ("3W * ? *", 1, [4]),  # a Sunday
+        ("4W,31 * ? *", 1, [4, 31]),
+        ("31W * ? *", 2, [26]),  # the last day is a Sunday
+        ("LW * ? *", 3, [31]),
+        ("L-1,L * ? *", 2, [27, 28]),
+    ],
+)
+def test_these_are_the_days_of_a_month_of_2027(field: str, month: int, expected: list[int]) -> None:
+    assert days(cron(f"0 0 {field}"), 2027, month) == expected
 
 
 def test_an_hour_depends_on_the_time_zone() -> None:

@@ -46,6 +46,10 @@ def test_each_invocation_counts_with_the_instances_of_its_time() -> None:
     assert point == DataPoint(60.0, 10 + 20 / 4, 1)
 
 
+def test_without_an_instance_invocations_count_as_those_of_one() -> None:
+    assert noted(seen(0.0, ready=0), seen(60.0, 5, ready=0)).points == (DataPoint(60.0, 5.0, 0),)
+
+
 def test_a_count_that_restarts_is_never_negative() -> None:
     assert noted(seen(0.0, 900), seen(60.0, 7)).points == (DataPoint(60.0, 7.0, 1),)
 
@@ -55,10 +59,21 @@ def test_a_clock_that_is_set_back_begins_a_new_period() -> None:
     assert samples.points == (DataPoint(60.0, 1.0, 1), DataPoint(120.0, 12.0, 1))
 
 
+def test_two_looks_at_one_moment_take_nothing_away() -> None:
+    samples = noted(seen(0.0), seen(60.0, 1), seen(60.0, 2), seen(120.0, 5))
+    assert samples.points == (DataPoint(60.0, 1.0, 1), DataPoint(120.0, 4.0, 1))
+    assert noted(seen(0.0), seen(60.0, 1), seen(120.0, 2), seen(60.0, 3)).points == (DataPoint(60.0, 1.0, 1),)
+
+
+def test_a_period_ends_after_a_multiple_of_it_wherever_it_began() -> None:
+    assert noted(seen(30.0), seen(50.0, 10), seen(70.0, 20)).points == (DataPoint(70.0, 30.0, 1),)
+
+
 def test_the_number_of_kept_samples_is_limited_and_recent_ones_can_be_excluded() -> None:
     samples = noted(*(seen(60.0 * minute) for minute in range(POINTS_MAX + 10)))
     assert len(samples.points) == POINTS_MAX
     assert samples.until(samples.points[-1].at_s - 1) == samples.points[:-1]
+    assert samples.until(samples.points[-1].at_s) == samples.points
 
 
 @pytest.mark.parametrize(
@@ -77,6 +92,11 @@ def test_levels(measure: Callable[[Sequence[LoadReading]], float | None], expect
     assert measure(row) == expected
 
 
+def test_the_utilization_is_the_largest_share_in_use_since_the_period_before() -> None:
+    before, most = seen(0.0, in_flight=9, provisioned=9), seen(5.0, in_flight=1, provisioned=4)
+    assert provisioned_utilization([before, most, seen(10.0, in_flight=1, provisioned=8)]) == 0.25
+
+
 def test_without_provisioned_concurrency_there_is_no_utilization() -> None:
     assert provisioned_utilization([seen(0.0), seen(60.0, in_flight=3)]) is None
 
@@ -86,6 +106,7 @@ def test_an_inference_component_has_a_value_only_while_it_has_copies_or_callers(
     assert measure([seen(0.0, ready=1), seen(10.0, ready=0)]) is None
     assert measure([seen(0.0, ready=0), seen(10.0, ready=0, in_flight=3)]) == 3.0
     assert measure([seen(0.0, ready=0), seen(10.0, ready=1)]) == 0.0
+    assert measure([seen(0.0, ready=0), seen(5.0, ready=1), seen(10.0, ready=0)]) == 0.0, "it had a copy for a while"
 
 
 def test_a_period_without_copies_ends_what_was_measured_before_it() -> None:
@@ -112,3 +133,12 @@ def test_a_period_without_copies_ends_what_was_measured_before_it() -> None:
 def test_two_fleets_bear_what_their_busiest_instances_let_them(fleets: Sequence[FleetPart], bears: int) -> None:
     load = load_of(7, fleets)
     assert (load.invocations, load.in_flight, load.ready, load.desired) == (7, 3, bears, bears)
+
+
+def test_a_fleet_without_requests_bears_none_of_the_load() -> None:
+    idle = FleetPart(0.0, 1, 9, 9, provisioned=9)
+    assert load_of(7, []) == VariantLoad(7, 0, 0, 0)
+    assert load_of(7, [idle]) == VariantLoad(7, 1, 0, 0)
+    fleets = [FleetPart(0.5, 1, 4, 3, provisioned=2), FleetPart(0.5, 1, 5, 4, provisioned=5), idle]
+    assert load_of(7, fleets) == VariantLoad(7, 3, desired=8, ready=6, provisioned=5)
+    assert load_of(7, [FleetPart(1.0, 1, 2, 2)]).provisioned == VariantLoad(7, 1, 2, 2).provisioned == 0

@@ -57,6 +57,8 @@ def test_a_metric_between_all_steps_wants_nothing() -> None:
         (-67, None, 10, 4),  # -6.7 to -6
         (25, 2, 4, 6),  # 25 percent of 4 is 1, but at least 2 are added
         (-25, 2, 4, 2),
+        (100, None, 10, 20),
+        (50, None, 0, 0),  # of nothing, nothing
     ],
 )
 def test_percents_are_rounded_as_documented(percent: int, least: int | None, capacity: int, expected: int) -> None:
@@ -68,4 +70,9 @@ def test_an_exact_capacity_is_one_whatever_there_is() -> None:
     scaling = StepScaling("ExactCapacity", (StepAdjustment(3, 0.0),), 60)
     breach = Breach([1.0], 0.0, True)
     assert proposal(scaling, breach, "so", 7, 7) == Proposal(False, 3, "so", 60)
+    assert proposal(scaling, breach, "so", 3, 3) == Proposal(True, 3, "so", 60)
     assert proposal(scaling, breach, "so", 0, 0) == Proposal(True, 3, "so", 60)
+    nothing = StepScaling("ExactCapacity", (StepAdjustment(0, 0.0),), 60)
+    assert proposal(nothing, breach, "so", 7, 7) == Proposal(False, 0, "so", 60)
+    assert proposal(StepScaling("ChangeInCapacity", nothing.steps), breach, "so", 7, 7) is None
+    assert proposal(StepScaling("ChangeInCapacity", scaling.steps), breach, "so", 7, 7) == Proposal(True, 10, "so", 300)

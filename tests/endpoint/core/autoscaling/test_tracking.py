@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torpor_account.core.alarms import State
 from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.samples import DataPoint
-from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, proposal, state
+from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, agrees_to_scale_in, desired, proposal, state
 
 SEVENTY = Tracking(70.0, scale_out_cooldown_s=300.0, scale_in_cooldown_s=600.0)
 CAUSES = Causes("high", "low")
@@ -29,6 +29,7 @@ def test_fifteen_minutes_well_below_it_scale_in_no_further_than_the_metric_allow
     assert proposal(SEVENTY, row(*[30.0] * 14), 2, CAUSES) is None
     assert proposal(SEVENTY, row(*[30.0] * 15), 2, CAUSES) == Proposal(False, 1, "low", 600.0, yields=True)
     assert proposal(SEVENTY, row(*[0.0] * 15), 2, CAUSES) == Proposal(False, 0, "low", 600.0, yields=True)
+    assert proposal(SEVENTY, row(*[50.0] * 14, 30.0), 2, CAUSES) == Proposal(False, 1, "low", 600.0, yields=True)
     assert proposal(SEVENTY, row(*[64.0] * 15), 2, CAUSES) is None  # below the target, and above nine tenths of it
     assert proposal(SEVENTY, row(*[50.0] * 15), 2, CAUSES) == Proposal(
         False, 2, "low", 600.0, yields=True
@@ -37,6 +38,15 @@ def test_fifteen_minutes_well_below_it_scale_in_no_further_than_the_metric_allow
 
 def test_a_policy_whose_scale_in_is_disabled_never_wants_it() -> None:
     assert proposal(Tracking(70.0, scales_in=False), row(*[0.0] * 15), 2, CAUSES) is None
+
+
+def test_a_policy_with_scale_in_agrees_once_its_low_alarm_is_on_and_one_without_always_does() -> None:
+    assert [agrees_to_scale_in(SEVENTY, row(*[value] * 15)) for value in (30.0, 100.0)] == [True, False]
+    assert agrees_to_scale_in(Tracking(70.0, scales_in=False), row(*[100.0] * 15))
+
+
+def test_a_policy_that_says_no_more_than_its_target_has_the_defaults_of_aws() -> None:
+    assert Tracking(70.0) == Tracking(70.0, 3, 15, 300.0, 300.0, scales_in=True)
 
 
 def test_without_data_there_is_nothing_to_want() -> None:

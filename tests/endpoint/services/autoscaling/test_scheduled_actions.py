@@ -7,7 +7,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling
-from torpor_endpoint.core.autoscaling.schedules import At, BadSchedule, Cron, Rate, parse
 
 MARCH = datetime(2027, 3, 1, tzinfo=UTC)
 MAY = datetime(2027, 5, 1, tzinfo=UTC)
@@ -89,45 +88,6 @@ def test_an_action_needs_its_target_and_its_name(autoscaling: InMemoryAutoscalin
     autoscaling.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scheduled action found for"):
         autoscaling.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
-
-
-@pytest.mark.parametrize(
-    ("expression", "schedule"),
-    [
-        ("at(2035-01-01T08:30:00)", At(datetime(2035, 1, 1, 8, 30))),
-        ("rate(5 minutes)", Rate(300)),
-        ("rate(1day)", Rate(86400)),
-        ("cron(0/15 8-17 ? * MON-FRI *)", Cron(("0/15", "8-17", "?", "*", "MON-FRI", "*"))),
-        ("cron(0 0 L * ?)", Cron(("0", "0", "L", "*", "?", "*"))),
-        ("cron(0 0 ? JAN,JUL 2#1 2030-2040)", Cron(("0", "0", "?", "JAN,JUL", "2#1", "2030-2040"))),
-    ],
-)
-def test_a_schedule_is_read(expression: str, schedule: At | Rate | Cron) -> None:
-    assert parse(expression) == schedule
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "at(2035-01-01)",
-        "at(2035-01-01T00:00:00Z)",
-        "at(2035-02-30T00:00:00)",
-        "rate(5 seconds)",
-        "rate(0 minutes)",
-        "cron(0 8 * * * *)",
-        "cron(0 8 ? * ? *)",
-        "cron(60 8 * * ? *)",
-        "cron(0 8 0 * ? *)",
-        "cron(0/0 8 * * ? *)",
-        "cron(0 8 * FOO ? *)",
-        "cron(* *)",
-        "cron()",
-        "",
-    ],
-)
-def test_a_malformed_schedule_is_refused(expression: str) -> None:
-    with pytest.raises(BadSchedule):
-        parse(expression)
 
 
 @pytest.mark.parametrize(
