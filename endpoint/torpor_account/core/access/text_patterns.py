@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _DEFAULT = re.compile(r"\s*([^,\s]+)\s*(?:,\s*'([^']*)'\s*)?")
 _LITERALS = ("*", "?", "$")
 _ANY, _ONE = "\0*", "\0?"
-"""How wildcards stand among the characters of a parsed pattern. No text has a NUL in it: see `has`."""
+"""How wildcards stand among the characters of a parsed pattern: each has two characters, so no other one equals it."""
 
 
 @frozen

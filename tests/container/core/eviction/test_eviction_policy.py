@@ -145,6 +145,47 @@ def held(thing: object) -> int:
     return entries
 
 
+@pytest.mark.parametrize("name", OFFLINE)
+def test_an_offline_policy_forgets_old_uses_and_what_has_left(name: str) -> None:
+    def after(uses: int) -> int:
+        now = 0
+        row = [NAMES[at % 7] for at in range(uses + 1)]
+        chosen = OFFLINE[name](Future(((float(at), model) for at, model in enumerate(row)), lambda: now))
+        for model in NAMES[:7]:
+            chosen.added(model, 100, 1.0)
+        for now in range(1, uses + 1):
+            chosen.touched(row[now])
+            chosen.removed(row[now])
+            chosen.added(row[now], 100, 1.0)
+        return held(chosen)
+
+    assert after(2000) <= 2 * after(200)
+
+
+@pytest.mark.parametrize("name", ["LFU", "LRU-2", "LFUDA", "GDSF", "LANDLORD", "BELADY", "BELADY-SIZE", "LRU", "FIFO"])
+def test_models_that_left_for_another_reason_leave_the_order_of_the_others(name: str) -> None:
+    def order(leave: int) -> list[str]:
+        chosen, models = ALL[name](), [f"{NAMES[at % 8]}{at // 8}" for at in range(60)]
+        for at, model in enumerate(models):
+            if leave or at % 6 == 0:
+                chosen.added(model, 100, 1.0)
+        for at in range(600):
+            if leave or at * 7 % 60 % 6 == 0:
+                for _ in range(at % 3):
+                    chosen.touched(models[at * 7 % 60])
+        for at, model in enumerate(models):
+            if leave and at % 6:
+                chosen.removed(model)
+        found = []
+        while (victim := chosen.victim(anybody)) is not None:
+            chosen.removed(victim)
+            found.append(victim)
+        return found
+
+    assert order(leave=True) == order(leave=False)
+    assert len(order(leave=True)) == 10
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_forgets_models_that_it_saw_once(name: str) -> None:
     def after(visitors: int) -> int:
@@ -187,6 +228,24 @@ def test_the_policy_of_no_evictions_names_no_victim() -> None:
 
 def test_a_policy_is_found_in_any_letter_case() -> None:
     assert isinstance(policy("s3-fifo"), S3FIFO)
+    assert {name: type(make()).__name__ for name, make in POLICIES.items()} == {
+        "LRU": "LRU",
+        "SIEVE": "SIEVE",
+        "LFUDA": "LFUDA",
+        "GDSF": "GDSF",
+        "LANDLORD": "LANDLORD",
+        "LFU": "LFU",
+        "LRU-2": "LRU2",
+        "S3-FIFO": "S3FIFO",
+        "TINYLFU": "TinyLFU",
+        "FIFO": "FIFO",
+    }
+
+
+def test_a_few_policies_do_not_keep_every_model_and_one_evicts_none() -> None:
+    assert {name for name, make in ALL.items() if make().selective} == {"TINYLFU", "BELADY-SIZE"}
+    assert {name for name, make in ALL.items() if make().evicts} == set(ALL)
+    assert (Nobody.evicts, Nobody.selective) == (False, False)
 
 
 def test_an_unknown_policy_lists_the_known_ones() -> None:

@@ -26,6 +26,8 @@ from torpor_container.core.eviction import (
     Policy,
     TinyLFU,
 )
+from torpor_container.core.eviction.s3fifo import Shares
+from torpor_container.core.eviction.tinylfu import Popularity
 
 
 def anybody(name: str) -> bool:
@@ -226,6 +228,22 @@ def test_a_model_larger_than_a_tenth_is_given_its_trial() -> None:
     assert chosen.victim(anybody) == "small 0"
 
 
+@pytest.mark.parametrize(
+    ("shares", "most", "small_is_full", "main_is_over"),
+    [
+        (Shares(small=10, main=90, room=109, largest=5), (10, 99), True, False),
+        (Shares(small=9, main=91, room=100, largest=5), (10, 90), False, True),
+        (Shares(small=29, main=70, room=100, largest=30), (30, 70), False, False),
+        (Shares(small=30, main=71, room=100, largest=30), (30, 70), True, True),
+    ],
+)
+def test_the_small_queue_has_a_tenth_of_the_room_or_holds_the_largest_model(
+    shares: Shares, most: tuple[int, int], small_is_full: bool, main_is_over: bool
+) -> None:
+    assert (shares.small_max, shares.main_max) == most
+    assert (shares.small_is_full, shares.main_is_over) == (small_is_full, main_is_over)
+
+
 # -- TinyLFU -------------------------------------------------------------------------------------------------------
 def test_an_unpopular_model_is_not_kept_where_memory_is_full() -> None:
     chosen = filled(TinyLFU(), "ab")
@@ -247,6 +265,32 @@ def test_a_model_that_returns_often_is_kept() -> None:
         kept.append(chosen.keeps("v", 0))
         chosen.removed("v")
     assert kept == [False, True, True]  # b was used once and is the oldest
+
+
+def test_a_newcomer_stays_where_there_is_just_room_for_another_like_it() -> None:
+    for free_bytes, stays in ((99, False), (100, True)):
+        chosen = filled(TinyLFU(), "ab")
+        chosen.added("v", 100, 1.0)
+        assert chosen.keeps("v", free_bytes) is stays
+
+
+def test_the_only_model_is_kept() -> None:
+    assert filled(TinyLFU(), "a").keeps("a", 0)
+
+
+def test_popularity_is_halved_after_ten_uses_for_each_resident_and_a_single_use_forgotten() -> None:
+    popularity = Popularity()
+    for name in "aaaaaaaaab":
+        popularity.used(name, 2)
+    assert [popularity.of(name) for name in "abc"] == [9, 1, 0]
+    for name in "ccccccccdd":
+        popularity.used(name, 2)
+    assert [popularity.of(name) for name in "abcd"] == [4, 0, 4, 1]
+    for _ in range(9):
+        popularity.used("a", 2)
+    assert popularity.of("a") == 13
+    popularity.used("a", 2)
+    assert [popularity.of(name) for name in "acd"] == [7, 2, 0], "the uses that were halved count as half"
 
 
 # -- offline references --------------------------------------------------------------------------------------------
