@@ -6,7 +6,6 @@ import pytest
 
 from torpor_account.core.access.text_patterns import UNKNOWN, TextPattern
 
-
 NO_VALUES: Mapping[str, Sequence[str]] = {}
 
 
