@@ -2,112 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
 import pytest
 
-from tests.endpoint.helpers.asking_gateway import GatewayStreamOf
-from tests.helpers.ports import free_port
-from torpor_container.transport.address import Address, GuardedAddress
+from tests.endpoint.helpers.still_picker import NOW_S, PickerGround, picker, secret
 from torpor_container.transport.tickets import admits
-from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.core.resource_records import Container, DataCapture, Serverless, Variant
-from torpor_endpoint.host import Launched, Phase, Slot
-from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
-from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster
+from torpor_endpoint.core.resource_records import DataCapture, Serverless
 from torpor_endpoint.routing.picker.gateway_messages import BUFFERED, NONE, STREAMED, message
-from torpor_endpoint.routing.picker.picker_server import picker_served
-from torpor_endpoint.routing.picker.picking_sender import PickingSender
-from torpor_endpoint.routing.router.reports.pending_accounts import LedgerRows, MeterRows, PendingAccounts
-from torpor_endpoint.runtime.admitting import Router
-from torpor_endpoint.runtime.app import AccountAndRegion
-from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 
-TICKETS = {"TORPOR_TICKETS": "true"}
 PATH = "/endpoints/shop/invocations"
 CSV = {"content-type": "text/csv", "authorization": "AWS4…"}
-NOW_S = 1_700_000_000.0
 
 
-class StillPool(VariantPool):
-    """Has the instances that a test offers."""
-
-    woken = 0
-    size = 1
-
-    def wake(self) -> None:
-        self.woken += 1
-
-
-def incarnation(number: int, address: Address, environment: dict[str, str], containers: int = 1) -> Incarnation:
-    slot, ended = Slot("shop", "v", number), asyncio.get_running_loop().create_future()
-    launched = Launched(slot, f"i-{number}", address, Phase.RUNNING)
-    definition = Container("torpor", "s3://b/p/", environment=environment, multi_model=True)
-    return Incarnation(
-        slot, f"i-{number}", [LiveContainer.of(definition, launched, ended)] * containers, InstancePhase.READY
-    )
-
-
-def secret(number: int) -> bytes:
-    return b"%032d" % number
-
-
-class Ground:
-    """A picker at an endpoint `shop` of so many instances, at 10.0.0.0, 10.0.0.1 and so on."""
-
-    def __init__(self, channel: grpc.aio.Channel, pool: StillPool) -> None:
-        self.channel, self.pool = channel, pool
-
-    def stream(self, mode: int = 4) -> GatewayStreamOf:
-        return GatewayStreamOf(self.channel, mode)
-
-    def owner(self, model: str) -> str:
-        """Where a router sends a request for this model."""
-        return f"10.0.0.{self.pool.ready.pick(model).slot.number}:8080"
-
-
-@asynccontextmanager
-async def picker(
-    instances: int = 8,
-    variant: dict[str, Any] | None = None,
-    address: Callable[[int], Address] | None = None,
-    **environment: str,
-) -> AsyncIterator[Ground]:
-    given = environment or TICKETS
-    container = Container("torpor", "s3://b/p/", environment=given, multi_model=True)
-    pool = StillPool("shop", Variant("v", "m", (container,), **(variant or {})))
-    for number in range(instances):
-        place = address(number) if address else GuardedAddress(f"10.0.0.{number}", 8080, secret(number))
-        pool.ready.offer(number, incarnation(number, place, given))
-    roster: Roster[StillPool] = Roster()
-    roster.serve(LiveEndpoint("shop", "arn:aws:sagemaker:::endpoint/shop", {"v": pool}))
-    accounts = PendingAccounts()
-    site = RouterSite(roster, AccountAndRegion("123456789012"), False, LedgerRows(accounts), MeterRows(accounts), store)
-
-    def steps(site: RouterSite, draw: Callable[[], float]) -> tuple[Router, PickingSender]:
-        loop = asyncio.get_running_loop()
-        return Router(roster, draw, False), PickingSender(loop.time, False, hold_s=0.05, epoch=lambda: NOW_S)
-
-    composed, port, known = ComposedRouter(site, steps), free_port(), asyncio.Event()
-    known.set()
-    app: Any = composed.app(None)  # type: ignore[arg-type]  # nothing here is asynchronous
-    async with (
-        picker_served(app, "127.0.0.1", port, None, known),
-        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
-    ):
-        yield Ground(channel, pool)
-    await composed.close()
-
-
-def store(*asked: Any) -> Any:
-    raise AssertionError("nothing is captured")
-
-
-def told(story: Callable[[Ground], Awaitable[None]], **ground: Any) -> None:
+def told(story: Callable[[PickerGround], Awaitable[None]], **ground: Any) -> None:
     async def whole() -> None:
         async with asyncio.timeout(60), picker(**ground) as made:
             await story(made)
@@ -120,7 +30,7 @@ def target(model: str) -> dict[str, str]:
 
 
 def test_each_model_goes_where_a_router_sends_it_and_the_body_as_it_came() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         seen = set()
         for name in ("a", "b", "c", "d", "e"):
             said = await ground.stream().asks(PATH, target(name), (b"1,2", b"", b"x" * 200_000))
@@ -134,7 +44,7 @@ def test_each_model_goes_where_a_router_sends_it_and_the_body_as_it_came() -> No
 
 
 def test_the_instance_gets_what_a_router_sends_and_a_ticket_of_its_own() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         own = {
             "cookie": "x",
             "x-torpor-ticket": "forged",
@@ -157,7 +67,7 @@ def test_the_instance_gets_what_a_router_sends_and_a_ticket_of_its_own() -> None
 
 
 def test_a_request_is_in_flight_until_the_instance_answers_and_the_caller_gets_a_routers_headers() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         stream = ground.stream()
         await stream.asks(PATH, target("a"))
         assert (ground.pool.traffic.in_flight, ground.pool.ready.pick("a").in_flight) == (1, 1)
@@ -183,7 +93,7 @@ def test_a_request_is_in_flight_until_the_instance_answers_and_the_caller_gets_a
     "subset", [["10.0.0.5:8080", "10.0.0.6:8080"], "10.0.0.5:8080, 10.0.0.6:8080", ["10.0.0.5", "10.0.0.6"]]
 )
 def test_a_gateway_that_allows_some_instances_is_sent_to_these_alone(subset: object) -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         places = set()
         for name in map(str, range(12)):
             places.add((await ground.stream().asks(PATH, target(name), subset=subset)).destination)
@@ -194,7 +104,7 @@ def test_a_gateway_that_allows_some_instances_is_sent_to_these_alone(subset: obj
 
 @pytest.mark.parametrize("subset", [[], ["10.9.9.9:8080"], ["10.0.0.5:9"], ""])
 def test_a_gateway_that_allows_no_ready_instance_gets_503(subset: object) -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         said = await ground.stream().asks(PATH, target("a"), subset=subset)
         assert said.immediate is not None
         assert (said.immediate[0], said.destination) == (503, "")
@@ -203,7 +113,7 @@ def test_a_gateway_that_allows_no_ready_instance_gets_503(subset: object) -> Non
 
 
 def test_no_ready_instance_is_woken_and_503() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         said = await ground.stream().asks(PATH, target("a"))
         assert said.immediate is not None
         assert said.immediate[0] == 503
@@ -214,7 +124,7 @@ def test_no_ready_instance_is_woken_and_503() -> None:
 
 
 def test_more_requests_than_a_serverless_variant_takes_are_refused_as_at_a_router() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         ground.pool.share = 0
         said = await ground.stream().asks(PATH, target("a"))
         assert said.immediate is not None
@@ -225,7 +135,7 @@ def test_more_requests_than_a_serverless_variant_takes_are_refused_as_at_a_route
 
 @pytest.mark.parametrize("mode", [BUFFERED, NONE])
 def test_a_gateway_may_buffer_the_body_or_keep_it(mode: int) -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         stream = ground.stream(mode)
         said = await stream.asks(PATH, target("a"), () if mode == NONE else (b"1,", b"2"))
         assert said.destination == said.metadata == ground.owner("a")
@@ -235,7 +145,7 @@ def test_a_gateway_may_buffer_the_body_or_keep_it(mode: int) -> None:
 
 
 def test_a_models_failure_comes_in_the_words_of_the_runtime_api() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         stream = ground.stream()
         await stream.asks(PATH, target("a"))
         said = await stream.answers(500, {"server-timing": "predict;dur=1"}, (b"bad", b" row"))
@@ -249,7 +159,7 @@ def test_a_models_failure_comes_in_the_words_of_the_runtime_api() -> None:
 
 
 def test_an_instance_that_the_gateway_does_not_reach_is_suspected_and_the_caller_may_try_again() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         stream = ground.stream()
         await stream.asks(PATH, target("a"))
         first = ground.pool.ready.pick("a")
@@ -263,7 +173,7 @@ def test_an_instance_that_the_gateway_does_not_reach_is_suspected_and_the_caller
 
 
 def test_a_caller_who_leaves_is_in_flight_no_longer() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         stream = ground.stream()
         await stream.asks(PATH, target("a"))
         instance = ground.pool.ready.pick("a")
@@ -287,7 +197,7 @@ def test_a_caller_who_leaves_is_in_flight_no_longer() -> None:
     ],
 )
 def test_what_a_router_refuses_a_picker_refuses(path: str, headers: dict[str, str], status: int) -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         said = await ground.stream().asks(path, headers)
         assert said.immediate is not None
         assert said.immediate[0] == status
@@ -304,7 +214,7 @@ def test_what_a_router_refuses_a_picker_refuses(path: str, headers: dict[str, st
     ],
 )
 def test_endpoints_that_no_gateway_can_send_to_say_why(ground: dict[str, Any], why: str) -> None:
-    async def story(made: Ground) -> None:
+    async def story(made: PickerGround) -> None:
         said = await made.stream().asks(PATH, target("a"))
         assert said.immediate is not None
         assert said.immediate[0] == 400
@@ -314,7 +224,7 @@ def test_endpoints_that_no_gateway_can_send_to_say_why(ground: dict[str, Any], w
 
 
 def test_a_gateway_that_is_set_up_wrong_is_told_how() -> None:
-    async def story(ground: Ground) -> None:
+    async def story(ground: PickerGround) -> None:
         streamed = ground.stream(STREAMED)
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await streamed.asks(PATH, target("a"))
