@@ -9,6 +9,7 @@ import grpc
 
 from tests.endpoint.helpers.asking_gateway import GatewayStreamOf
 from tests.helpers.ports import free_port
+from torpor_account.aws.wire.asgi import App
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.resource_records import Container, Variant
@@ -69,6 +70,7 @@ async def picker(
     instances: int = 8,
     variant: dict[str, Any] | None = None,
     address: Callable[[int], Address] | None = None,
+    guarded: Callable[[App], App] = lambda app: app,
     **environment: str,
 ) -> AsyncIterator[PickerGround]:
     given = environment or TICKETS
@@ -90,7 +92,7 @@ async def picker(
     known.set()
     app: Any = composed.app(None)  # type: ignore[arg-type]  # nothing here is asynchronous
     async with (
-        picker_served(app, "127.0.0.1", port, None, known),
+        picker_served(guarded(app), "127.0.0.1", port, None, known),
         grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
     ):
         yield PickerGround(channel, pool, port)

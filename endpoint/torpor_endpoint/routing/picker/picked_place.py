@@ -42,10 +42,9 @@ class GatewayRequest:
         """Whether the gateway may send to this place. It names places with or without their port."""
         if self.allowed is None:
             return True
-        if isinstance(address, str):
+        if not isinstance(address, GuardedAddress):
             return False
-        host, port = _host_and_port(address)
-        return bool(self.allowed & {joined(host, port), host})
+        return bool(self.allowed & {joined(address.host, address.port), address.host})
 
 
 @frozen
@@ -57,24 +56,18 @@ class TicketSetting:
 
 def place_for(address: Address, container: Container, headers: list[tuple[bytes, bytes]], now_s: float) -> PickedPlace:
     """The place of an instance, and what it gets. `now_s` are seconds since 1970. Raises Unreachable."""
-    if isinstance(address, str):
-        raise Unreachable("its instances listen on Unix sockets: run them on a cluster (--instances-on)")
-    place = joined(*_host_and_port(address))
     if not isinstance(address, GuardedAddress):
-        return PickedPlace(place, headers)
+        raise Unreachable("its instances are the control's own processes: run them on a cluster (--instances-on)")
     if not _takes_tickets(container):
         raise Unreachable(f"its instances take no requests of a gateway: set {TICKETS}=true in the model's Environment")
     model = dict(headers).get(TARGET_MODEL, b"")
+    place = joined(address.host, address.port)
     return PickedPlace(place, [*headers, (HEADER, ticket_for(address.secret, model, now_s))])
 
 
 def joined(host: str, port: int) -> str:
     """A place as the protocol writes it; an IPv6 address is in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _host_and_port(address: tuple[str, int] | GuardedAddress) -> tuple[str, int]:
-    return (address.host, address.port) if isinstance(address, GuardedAddress) else address
 
 
 def _takes_tickets(container: Container) -> bool:

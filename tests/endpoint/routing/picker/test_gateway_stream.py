@@ -209,7 +209,7 @@ def test_what_a_router_refuses_a_picker_refuses(path: str, headers: dict[str, st
     ("ground", "why"),
     [
         ({"TORPOR_TICKETS": "false"}, "TORPOR_TICKETS=true"),
-        ({"address": lambda number: f"/run/{number}.sock"}, "Unix sockets"),
+        ({"address": lambda number: f"/run/{number}.sock"}, "--instances-on"),
         ({"variant": {"capture": DataCapture("s3://c", 100)}}, "captured"),
     ],
 )
