@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
+from tests.clients.helpers.v3_registry import registry
 
 POLL_S = 1
 
@@ -32,6 +33,7 @@ def main() -> int:
         model_builder(step, around, session)
         asynchronous(step, around, session)
         transforms(step, around, session)
+        registry(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")

@@ -1,5 +1,5 @@
-"""Terraform with the AWS provider: the configuration in `examples/terraform`, applied, changed and destroyed; and
-endpoints that are updated step by step, by `terraform/rollouts.tf`.
+"""Terraform with the AWS provider: the configuration in `examples/terraform`, applied, changed and destroyed; endpoints
+that are updated step by step, by `terraform/rollouts.tf`; and a group of model packages, by `terraform/registry.tf`.
 
 Terraform itself and its provider (some 600 MB) must be there: TF_CLI_CONFIG_FILE may name a mirror that has it.
 """
@@ -21,6 +21,7 @@ pytestmark = only_if_asked("terraform", "make clients-terraform")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "terraform" / "main.tf"
 ROLLOUTS = Path(__file__).parent / "terraform" / "rollouts.tf"
+REGISTRY = ROLLOUTS.with_name("registry.tf")
 NOTHING_TO_DO, SOMETHING_TO_DO = 0, 2
 """`plan -detailed-exitcode`."""
 
@@ -69,6 +70,21 @@ def test_apply_then_nothing_to_do_then_an_update_then_destroy(live: LiveEndpoint
         with pytest.raises(ClientError, match="Could not find endpoint"):
             live.sagemaker.describe_endpoint(EndpointName=name)
     assert not (live.data_dir / "s3" / "terraform-models").exists()
+
+
+def test_a_group_of_model_packages_with_its_policy(live: LiveEndpoint, tmp_path: Path) -> None:
+    name = "terraform-houses"
+    with terraform(live, REGISTRY, tmp_path) as run:
+        assert run("apply -auto-approve") == 0
+        assert run("plan -detailed-exitcode") == NOTHING_TO_DO
+        assert run("apply -auto-approve", team="other") == 0
+        assert run("plan -detailed-exitcode", team="other") == NOTHING_TO_DO
+        shown = live.sagemaker.describe_model_package_group(ModelPackageGroupName=name)
+        tags = live.sagemaker.list_tags(ResourceArn=shown["ModelPackageGroupArn"])["Tags"]
+        assert {"Key": "team", "Value": "other"} in tags
+        assert "Reads" in live.sagemaker.get_model_package_group_policy(ModelPackageGroupName=name)["ResourcePolicy"]
+        assert run("destroy -auto-approve", team="other") == 0
+    assert live.sagemaker.list_model_package_groups()["ModelPackageGroupSummaryList"] == []
 
 
 def test_updates_by_steps_and_by_batches_and_their_rollback(live: LiveEndpoint, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from torpor_endpoint.runtime.app import LIMITS
 GRACE_S = 1.0
 CALLS_MAX = 1000
 """The most calls at once: a client of one more is told that the server has no room."""
+STREAMS_MAX = 500
+"""The most streams among them."""
 AROUND_TENSORS_BYTES = 1 << 20
 """How much larger a message may be than a body over REST: names, shapes, and elements as protobuf writes them."""
 
@@ -26,7 +28,7 @@ AROUND_TENSORS_BYTES = 1 << 20
 @asynccontextmanager
 async def grpc_served(app: App, host: str, port: int, files: tuple[Path, Path] | None) -> AsyncIterator[None]:
     """Serve while this lasts. `files` are the certificate and its key, in PEM. Raises HostError."""
-    handler = InferenceService(HttpQuestions(app, files is not None)).handler()
+    handler = InferenceService(HttpQuestions(app, files is not None), STREAMS_MAX).handler()
     known = pool()
     known.AddSerializedFile(health_pb2.DESCRIPTOR.serialized_pb)
     names = (NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)

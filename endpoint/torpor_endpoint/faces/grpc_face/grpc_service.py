@@ -39,10 +39,13 @@ class RefusedByFace(Exception):
 
 
 class InferenceService:
-    """Makes the handlers of the service."""
+    """Makes the handlers of the service. At most `streams_max` streams are open at once: one that says nothing takes as
+    much as a call, and others shall find room."""
 
-    def __init__(self, questions: HttpQuestions) -> None:
+    def __init__(self, questions: HttpQuestions, streams_max: int) -> None:
         self._questions = questions
+        self._streams_max = streams_max
+        self._streams = 0
 
     def handler(self) -> Any:
         calls: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
@@ -123,11 +126,18 @@ class InferenceService:
     async def _stream(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         """One answer for each request, in their order. A refusal ends no stream: it is an answer, as at Triton."""
         kind, answer = message(f"{STREAM}Response"), message("ModelInferResponse")
-        async for request in requests:
-            try:
-                yield kind(infer_response=await self._infer(_whole(request), context))
-            except RefusedByFace as refused:
-                yield kind(error_message=str(refused), infer_response=answer(id=getattr(request, "id", "")))
+        if self._streams >= self._streams_max:
+            text = f"{self._streams_max} streams are open, and the server takes no more: end one, or call ModelInfer"
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+        self._streams += 1
+        try:
+            async for request in requests:
+                try:
+                    yield kind(infer_response=await self._infer(_whole(request), context))
+                except RefusedByFace as refused:
+                    yield kind(error_message=str(refused), infer_response=answer(id=getattr(request, "id", "")))
+        finally:
+            self._streams -= 1
 
     async def _control(self, request: Any, context: Any, verb: str) -> None:
         names = [name for name in request.parameters if name != "unload_dependents"]

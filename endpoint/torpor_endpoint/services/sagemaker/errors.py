@@ -68,6 +68,11 @@ NO_GROUP_POLICY = ErrorKind(
     "group without a policy",
     "ValidationException",
     400,
-    'Model package group "{arn}" has no resource policy.',
+    'Cannot find resource policy of model package group "{arn}".',
+)
+# Terraform matches on "does not exist", "Cannot find Model Package Group" and "Cannot find resource policy".
+NO_GROUP = ErrorKind("no such group", "ValidationException", 400, 'Model package group "{arn}" does not exist.')
+NO_GROUP_OF_POLICY = ErrorKind(
+    "policy of a group that is not there", "ValidationException", 400, 'Cannot find Model Package Group "{arn}".'
 )
 QUOTA = ErrorKind("quota", "ResourceLimitExceeded", 400)

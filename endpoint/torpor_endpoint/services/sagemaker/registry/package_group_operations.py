@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import ErrorKind
 from torpor_endpoint.core.registry.package_records import PackageGroup
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.context import Control
@@ -46,12 +47,12 @@ def delete_model_package_group(control: Control, call: Call) -> dict[str, Any]:
 
 # -- policies ----------------------------------------------------------------------------------------------------------
 def put_model_package_group_policy(control: Control, call: Call) -> dict[str, Any]:
-    group = found_group(control, call, call.params["ModelPackageGroupName"])
+    group = found_group(control, call, call.params["ModelPackageGroupName"], errors.NO_GROUP_OF_POLICY)
     policy = call.params["ResourcePolicy"]
     if not _is_policy(policy):
         raise errors.INVALID("ResourcePolicy must be a policy document: JSON with a list of statements in Statement.")
     if not control.store.packages.set_policy(group, policy):
-        raise errors.NOT_FOUND(noun=Resource.PACKAGE_GROUP.noun, arn=group.arn)
+        raise errors.NO_GROUP_OF_POLICY(arn=group.arn)
     return {"ModelPackageGroupArn": group.arn}
 
 
@@ -65,7 +66,7 @@ def delete_model_package_group_policy(control: Control, call: Call) -> dict[str,
 
 
 def _with_policy(control: Control, call: Call) -> PackageGroup:
-    group = found_group(control, call, call.params["ModelPackageGroupName"])
+    group = found_group(control, call, call.params["ModelPackageGroupName"], errors.NO_GROUP_OF_POLICY)
     if not group.policy:
         raise errors.NO_GROUP_POLICY(arn=group.arn)
     return group
@@ -81,12 +82,12 @@ def _is_policy(text: str) -> bool:
     return bool(listed) and all(isinstance(one, dict) and "Effect" in one for one in listed)
 
 
-def found_group(control: Control, call: Call, named: str) -> PackageGroup:
-    """A group by its name or ARN. Raises ValidationException."""
+def found_group(control: Control, call: Call, named: str, missing: ErrorKind = errors.NO_GROUP) -> PackageGroup:
+    """A group by its name or ARN. Raises `missing`."""
     group = control.store.packages.group(named.rpartition("/")[2])
     if group is None:
         arn = named if named.startswith("arn:") else Resource.PACKAGE_GROUP.arn(call, named)
-        raise errors.NOT_FOUND(noun=Resource.PACKAGE_GROUP.noun, arn=arn)
+        raise missing(arn=arn)
     return group
 
 

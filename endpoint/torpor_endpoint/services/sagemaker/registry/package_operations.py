@@ -85,7 +85,7 @@ def create_model_package(control: Control, call: Call) -> dict[str, Any]:
 
     package = control.store.packages.add_version(group.name, version)
     if package is None:  # deleted meanwhile
-        raise errors.NOT_FOUND(noun=Resource.PACKAGE_GROUP.noun, arn=group.arn)
+        raise errors.NO_GROUP(arn=group.arn)
     if package is not made[-1]:  # an earlier call with this ClientToken made it
         return {"ModelPackageArn": package.arn}
     if approval != PENDING:

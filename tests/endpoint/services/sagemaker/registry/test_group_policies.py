@@ -23,11 +23,13 @@ def plane() -> Iterator[InMemoryControlPlane]:
 
 
 def test_a_policy_is_kept_until_it_is_deleted(plane: InMemoryControlPlane) -> None:
-    assert "has no resource policy" in plane.refusal("GetModelPackageGroupPolicy", ModelPackageGroupName="Iris")[2]
+    assert "Cannot find resource policy" in plane.refusal("GetModelPackageGroupPolicy", ModelPackageGroupName="Iris")[2]
     plane("PutModelPackageGroupPolicy", ModelPackageGroupName="Iris", ResourcePolicy=POLICY)
     assert plane("GetModelPackageGroupPolicy", ModelPackageGroupName="Iris") == {"ResourcePolicy": POLICY}
     plane("DeleteModelPackageGroupPolicy", ModelPackageGroupName="Iris")
-    assert "has no resource policy" in plane.refusal("DeleteModelPackageGroupPolicy", ModelPackageGroupName="Iris")[2]
+    assert (
+        "Cannot find resource policy" in plane.refusal("DeleteModelPackageGroupPolicy", ModelPackageGroupName="Iris")[2]
+    )
     for text in ("[]", "[" * 20_000):
         told = plane.refusal("PutModelPackageGroupPolicy", ModelPackageGroupName="Iris", ResourcePolicy=text)[2]
         assert "must be a policy document" in told

@@ -104,9 +104,9 @@ def test_a_group_that_has_packages_stays(plane: InMemoryControlPlane) -> None:
     assert "delete them first" in refused(plane, "DeleteModelPackageGroup", ModelPackageGroupName="Iris")
     plane("DeleteModelPackage", ModelPackageName=arn)
     plane("DeleteModelPackageGroup", ModelPackageGroupName="Iris")
-    assert "Could not find model package group" in refused(
-        plane, "DescribeModelPackageGroup", ModelPackageGroupName="Iris"
-    )
+    gone = {"ModelPackageGroupName": "Iris"}
+    assert "does not exist" in refused(plane, "DescribeModelPackageGroup", **gone)
+    assert "Cannot find Model Package Group" in refused(plane, "GetModelPackageGroupPolicy", **gone)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_group_that_has_packages_stays(plane: InMemoryControlPlane) -> None:
         ({}, "Missing ARN."),
         ({"ModelPackageGroupName": "Iris", "Tags": [{"Key": "a", "Value": "b"}]}, "tag its group"),
         ({"ModelPackageName": "p", "ModelApprovalStatus": "Approved"}, "is for a versioned model package"),
-        ({"ModelPackageGroupName": "none"}, "Could not find model package group"),
+        ({"ModelPackageGroupName": "none"}, "does not exist"),
     ],
 )
 def test_a_package_that_is_neither_one_nor_the_other_is_refused(
