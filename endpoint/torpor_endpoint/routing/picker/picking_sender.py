@@ -4,14 +4,16 @@ The instance is the one that any router would send to: the machine of the reques
 """
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, cast
 
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.placement import Placement
-from torpor_endpoint.core.sending.machine import Sending, SendingRules
+from torpor_endpoint.core.routing.handing_over import Handover
+from torpor_endpoint.core.sending.machine import ONLY_LOADED, Sending, SendingRules
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.sending_driver import driven, instance_of
@@ -79,8 +81,9 @@ class PickingSender(RequestSender):
     def _place(self, passage: Passage, sending: Sending[Incarnation]) -> Any:
         """Raises RuntimeFault."""
         container = instance_of(sending).containers[sending.container]
+        headers = [one for one in sending.headers if one != ONLY_LOADED]  # a gateway sends a request once
         try:
-            return place_for(container.launched.placed_at, container.definition, sending.headers, self._epoch())
+            return place_for(container.launched.placed_at, container.definition, headers, self._epoch())
         except Unreachable as why:
             raise _not_for_gateways(passage, str(why)) from why
 
@@ -129,6 +132,9 @@ class AllowedPool:
 
 class AllowedInstances:
     """The part of a placement that a gateway allows, as `Sending` reads it. `all_ready` may change meanwhile."""
+
+    moving: Mapping[str, Handover[Incarnation]] = MappingProxyType({})
+    """None is known here: what the gateway allows may be neither a model's former owner nor its next one."""
 
     def __init__(self, all_ready: Placement[Incarnation], asked: GatewayRequest) -> None:
         self._all = all_ready

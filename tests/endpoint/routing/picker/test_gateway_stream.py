@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,8 +10,10 @@ import grpc
 import pytest
 
 from tests.endpoint.helpers.still_picker import NOW_S, PickerGround, picker, secret
+from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.tickets import admits
 from torpor_endpoint.core.resource_records import DataCapture, Serverless
+from torpor_endpoint.core.sending.machine import MODEL_CACHE
 from torpor_endpoint.routing.picker.gateway_messages import BUFFERED, NONE, STREAMED, message
 
 PATH = "/endpoints/shop/invocations"
@@ -64,6 +67,25 @@ def test_the_instance_gets_what_a_router_sends_and_a_ticket_of_its_own() -> None
         assert set(said.removed) == {"authorization", "cookie"}
 
     told(story)
+
+
+def test_a_model_that_is_under_way_to_another_instance_goes_to_its_former_owner_as_any_request() -> None:
+    """A gateway sends a request once: one that may be told that its model is absent would be lost."""
+    silent = socket.create_server(("127.0.0.1", 0))  # so the newcomer's load does not end
+    port = silent.getsockname()[1]
+
+    async def story(ground: PickerGround) -> None:
+        ready = ground.pool.ready
+        newcomer = ready.withdraw(ready.pick("a").slot.number)
+        assert newcomer is not None
+        former = ready.pick("a")
+        ready.offer(newcomer.slot.number, newcomer)
+        said = await ground.stream().asks(PATH, target("a"))
+        assert (ready.moving["a"].former, former.in_flight) == (former, 1)
+        assert MODEL_CACHE.decode() not in said.headers
+
+    with silent:
+        told(story, instances=2, address=lambda number: GuardedAddress("127.0.0.1", port, secret(number)))
 
 
 def test_a_request_is_in_flight_until_the_instance_answers_and_the_caller_gets_a_routers_headers() -> None:
