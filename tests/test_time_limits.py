@@ -153,6 +153,7 @@ PAUSES = {
     "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
     "endpoint/torpor_endpoint/fleet/components/batch_updates.py": "how long a batch waits for drains, which go on",
     "endpoint/torpor_endpoint/fleet/deployment.py": "how long a rollout shows that its old fleet ends, which goes on",
+    "endpoint/torpor_endpoint/fleet/supervision/slot_successors.py": "how long a machine is there that goes",
     "endpoint/torpor_endpoint/fleet/ahead_loading.py": "how long traffic waits for a load, which goes on",
     "endpoint/torpor_endpoint/in_service/asked_tiers.py": "how long a question waits for an instance, which goes on",
     "endpoint/torpor_endpoint/fleet/rollouts/two_fleets.py": "how long a step waits for drains, which go on",

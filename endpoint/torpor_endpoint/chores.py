@@ -1,6 +1,7 @@
 """The work that runs beside the requests for as long as the endpoint lives, by a name for the log and for the clock."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from socket import gethostname
 
@@ -14,6 +15,8 @@ from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.fleet.components.capacity_keeper import CapacityKeeper
 from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.fleet.supervision.leaving_machines import LeavingMachines
+from torpor_endpoint.host.ray.ray_address import names_ray
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.fleet_loads import FleetLoads
@@ -50,11 +53,12 @@ class Chores:
         self._experiments = ExperimentRunner(parts.experimenting, pause_of("inference experiments"))
         owner = None if parts.account.directory is None else parts.account.directory.owner
         self._routers = RoutersBeside(parts.options, owner)
+        self._leaving = LeavingMachines(parts.host, parts.roster, time.time)
         self._growth = LogGrowth(parts.account.logs, pause_of("logs"))
 
     def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What each chore does for ever, by its name. Zygote, data capture and certificate keep to real time."""
-        parts = self._parts
+        parts, options = self._parts, self._parts.options
         pause_of = parts.clock.pause_of
         return {
             "collector": parts.collector.run,
@@ -76,6 +80,7 @@ class Chores:
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
+            **({"leaving machines": self._leaving.run} if names_ray(options.instances_on) else {}),
             **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
             **({"certificate": Renewal(parts.options, gethostname()).run} if parts.options.tls_self_signed else {}),
         }

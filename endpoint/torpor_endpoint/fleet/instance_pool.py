@@ -94,8 +94,8 @@ class InstancePool(VariantPool):
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
             self.trouble = None  # it belongs to an earlier start
-        while len(self._supervised) < size and (number := self._taken()) is not None:
-            self._supervise(number, why)
+        while len(self._supervised) < size and (number := self.take_slot()) is not None:
+            self.supervise(number, why)
         for number in sorted(self._supervised, key=self._stays)[size:]:
             if self.closed or not self.occupied(number):
                 self._retire(number, why)
@@ -110,7 +110,7 @@ class InstancePool(VariantPool):
         """Want the instances in these slots, which an earlier endpoint process launched."""
         for number in numbers:
             self._numbers.take_this(number)
-            self._supervise(number, "it ran already")
+            self.supervise(number, "it ran already")
 
     def end(self, numbers: Collection[int], why: str) -> None:
         """End the instances in these slots, which an earlier endpoint process launched for another configuration."""
@@ -118,7 +118,7 @@ class InstancePool(VariantPool):
             self._numbers.take_this(number)
             self._begin_leaving(number, None, None, why)
 
-    def _taken(self) -> int | None:
+    def take_slot(self) -> int | None:
         """The slot of the next instance, which is its own from now on; None if there is no room for one."""
         return self._numbers.take()
 
@@ -126,7 +126,8 @@ class InstancePool(VariantPool):
         """The instance in this slot is gone."""
         self._numbers.give(number)
 
-    def _supervise(self, number: int, why: str) -> None:
+    def supervise(self, number: int, why: str) -> None:
+        """Want an instance in this slot, which was taken for it."""
         supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
 

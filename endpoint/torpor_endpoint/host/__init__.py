@@ -77,7 +77,8 @@ class Launched:
 
     `address` is None while it is pending. The output reaches the file `log` at once, or soon from another machine.
     `since_s`, in epoch seconds, is when it was launched, if that was by an earlier endpoint process. `configuration` is
-    that of its launch, or empty as long as the host does not know it.
+    that of its launch, or empty as long as the host does not know it. `leaves_at_s`, in epoch seconds, is when its
+    machine goes, if that was announced; 0 where no time was.
     """
 
     slot: Slot
@@ -88,6 +89,7 @@ class Launched:
     log: Path | None = None
     since_s: float | None = None
     configuration: str = ""
+    leaves_at_s: float | None = None
 
     @property
     def placed_at(self) -> Address:

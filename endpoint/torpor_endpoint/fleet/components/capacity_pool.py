@@ -23,10 +23,10 @@ class CapacityPool(InstancePool):
         """Want one more instance, of this type. Returns its slot."""
         number = self._numbers.take()
         self._types[number] = instance_type
-        self._supervise(number, why)
+        self.supervise(number, why)
         return number
 
-    def _supervise(self, number: int, why: str) -> None:
+    def supervise(self, number: int, why: str) -> None:
         slot = Slot(self.endpoint, self.variant.name, number)
         supervisor = CapacitySupervisor(self, slot, self._factory, why, self.type_in(number))
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {slot}")

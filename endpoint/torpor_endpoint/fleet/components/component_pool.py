@@ -8,6 +8,7 @@ from torpor_endpoint.core.resource_records import CopyNeeds, Variant
 from torpor_endpoint.fleet.components.copy_places import CopyPlaces
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.fleet.supervision.slot_successors import succeeded
 from torpor_endpoint.in_service.incarnation import StartTrouble
 
 
@@ -69,24 +70,14 @@ class ComponentPool(InstancePool):
         if self.closed or not self._places.take(self.variant, successor, instance):
             self._numbers.give(successor)
             return False
-        self.trouble = None  # it belongs to an earlier start
-        self._supervise(successor, "it moves to another instance")
-
-        def settled() -> bool:
-            both = {number, successor}.issubset(self._supervised)
-            return self.ready.get(successor) is not None or self.hopeless or not both
-
-        await self.until(settled)
-        moved = self.ready.get(successor) is not None
-        self.retire(number if moved else successor, "it moves to another instance")
-        return moved
+        return await succeeded(self, number, successor, "it moves to another instance")
 
     def _retire(self, number: int, why: str) -> None:
         self._places.leave(self.copies.component, number)
         super()._retire(number, why)
 
-    def _taken(self) -> int | None:
-        number = super()._taken()
+    def take_slot(self) -> int | None:
+        number = super().take_slot()
         if number is None or self._places.take(self.variant, number):
             return number
         self._numbers.give(number)

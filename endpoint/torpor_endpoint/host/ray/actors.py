@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torpor_endpoint.host.ray.asking import why_pending
-from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
+from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, LEAVING, PENDING, RUNNING, ActorReport, News, Order
 
 ASKED_WITHIN_S = 2.0
 """How long an actor without news keeps a question."""
@@ -45,6 +45,9 @@ class Engine(Protocol):
     def sizes(self) -> tuple[list[Mapping[str, float]], Mapping[str, float]]:
         """The resources of each node, and what is free of all."""
 
+    def draining(self) -> Mapping[str, float]:
+        """The nodes that drain, and until when each does, in epoch seconds; 0 for one without a deadline."""
+
     def fault(self, error: BaseException) -> tuple[str, str]:
         """The state that an actor is in whose call failed so, `pending` or `gone`, and the reason."""
 
@@ -72,6 +75,8 @@ class Watched:
     told: tuple[str, str, str] = ("", "", "")
     silent: bool = False  # nothing is known of it yet
     question: int = 0  # answers to earlier ones are of no interest
+    node: str = ""
+    leaves_at_s: float | None = None  # as it was told last
 
 
 class ActorTable:
@@ -181,12 +186,22 @@ class ActorTable:
 
     # -- questions and answers ---------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """Tell why those wait that have no place."""
+        """Tell why those wait that have no place, and whose nodes drain."""
+        self._tell_draining()
         waiting = [one for one in self._watched.values() if one.state == PENDING and not one.silent]
         if waiting:
             nodes, free = self._engine.sizes()
             for one in waiting:
                 self._waits(one, why_pending(one.asked, nodes, free) if one.asked else "it waits for a place on Ray")
+
+    def _tell_draining(self) -> None:
+        running = [one for one in self._watched.values() if one.state == RUNNING]
+        draining = self._engine.draining() if running else {}
+        for one in running:
+            leaves_at_s = draining.get(one.node)
+            if leaves_at_s != one.leaves_at_s:
+                one.leaves_at_s = leaves_at_s
+                self._tell(News(slot=one.name, state=LEAVING, reason="", leaves_at_s=leaves_at_s))
 
     def _until_known(self, within_s: float, done: Callable[[str], None]) -> None:
         """Wait until all have answered. Those that do not in time have no place."""
@@ -223,7 +238,8 @@ class ActorTable:
     def _told(self, watched: Watched, report: ActorReport) -> float:
         """Tell the endpoint what is new, and return the pause before the next question."""
         output = report["output"]
-        watched.incarnation = report["incarnation"]
+        if watched.incarnation != report["incarnation"]:
+            watched.incarnation, watched.node, watched.leaves_at_s = report["incarnation"], report["node"], None
         watched.offset, watched.asked = report["offset"] + len(output), report["asked"]
         ended = report["ended"] is not None and not output
         watched.state = EXITED if ended else RUNNING

@@ -14,6 +14,8 @@ OUTPUT_MAX_BYTES = 256 * 1024
 
 PENDING, RUNNING, EXITED, GONE = "pending", "running", "exited", "gone"
 """The states of a slot, as the driver tells them: `host.Phase`, and `gone` for a slot without an actor."""
+LEAVING = "leaving"
+"""No state: the node of an instance that runs drains, or no longer does."""
 
 
 class Order(TypedDict):
@@ -62,6 +64,7 @@ class News(TypedDict):
     reason: str
     report: NotRequired[dict[str, Any]]
     output: NotRequired[str]
+    leaves_at_s: NotRequired[float | None]  # of LEAVING: as `Launched` has it
 
 
 def namespace_of(deployment: str) -> str:

@@ -6,12 +6,14 @@ from importlib.metadata import version
 from typing import Any
 
 import ray
+from ray._private.state import state
 from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from torpor_endpoint.host.ray import actor
 from torpor_endpoint.host.ray.advice import cause
 from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, Order, namespace_of
+from torpor_endpoint.host.ray.ray_address import PREFIX
 
 CALLS_AT_ONCE = 8
 """Questions of two endpoint processes, and calls to stop."""
@@ -23,6 +25,7 @@ class RayEngine:
     def __init__(self, address: str, deployment: str) -> None:
         self._deployment = deployment
         self._namespace = namespace_of(deployment)
+        self._by_client = address.startswith(PREFIX)
         ray.init(
             address=address,
             namespace=self._namespace,
@@ -67,6 +70,12 @@ class RayEngine:
 
     def sizes(self) -> tuple[list[Mapping[str, float]], Mapping[str, float]]:
         return [node["Resources"] for node in ray.nodes() if node["Alive"]], ray.available_resources()
+
+    def draining(self) -> Mapping[str, float]:
+        """Ray Serve's controller asks the same: Ray has no public call for it. A Ray Client has none at all."""
+        if self._by_client:
+            return {}
+        return {node: until_ms / 1000 for node, until_ms in state.get_draining_nodes().items()}
 
     def fault(self, error: BaseException) -> tuple[str, str]:
         if isinstance(error, ActorUnavailableError):

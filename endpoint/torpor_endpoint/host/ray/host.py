@@ -19,7 +19,7 @@ from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.launch_names import deployment_digest, log_name
 from torpor_endpoint.host.ray.asking import asked_by
-from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, News, Order, actor_name, slot_of
+from torpor_endpoint.host.ray.driver_messages import GONE, LEAVING, PENDING, News, Order, actor_name, slot_of
 from torpor_endpoint.host.ray.driver_process import DriverProcess
 
 WITHIN_S = 30.0
@@ -154,12 +154,18 @@ class RayHost:
             if present is not None:
                 self._put(replace(present, phase=Phase.EXITED, reason=news["reason"]))
             return
+        if news["state"] == LEAVING:
+            if present is not None and present.phase is Phase.RUNNING:
+                self._put(replace(present, leaves_at_s=news["leaves_at_s"]))
+            return
         if news["state"] == PENDING:
             self._put(Launched(slot, "", None, Phase.PENDING, news["reason"]))
             return
         launched = self._launched(slot, news)
         if news["output"] and launched.log is not None:
             _append(launched.log, b64decode(news["output"]))
+        if present is not None and present.incarnation == launched.incarnation:
+            launched = replace(launched, leaves_at_s=present.leaves_at_s)
         self._put(launched)
 
     def _launched(self, slot: Slot, news: News) -> Launched:

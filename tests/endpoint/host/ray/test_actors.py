@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.host.ray.actors import ActorTable
-from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
+from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, LEAVING, PENDING, RUNNING, ActorReport, News, Order
 
 NAME = "shop/A/0/0"
 
@@ -30,6 +30,7 @@ class FakeRay:
         self.calls: list[tuple[str, str, tuple[Any, ...], Future[Any]]] = []
         self.made = count()
         self.now_s = 0.0
+        self.drains: dict[str, float] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
 
     # -- Engine --
@@ -54,6 +55,9 @@ class FakeRay:
 
     def sizes(self) -> tuple[list[Mapping[str, float]], Mapping[str, float]]:
         return [{"CPU": 1.0}], {"CPU": 1.0}
+
+    def draining(self) -> Mapping[str, float]:
+        return self.drains
 
     def fault(self, error: BaseException) -> tuple[str, str]:
         return (PENDING, "") if isinstance(error, Unavailable) else (GONE, str(error))
@@ -187,6 +191,28 @@ def test_a_lost_actor_is_pending_and_comes_back_as_another_incarnation(
     assert ray.calls[-1][2][:2] == ("", None)
     ray.asked("report").set_result(report("i-1-2"))
     assert told[-1]["report"]["incarnation"] == "i-1-2"
+
+
+def test_a_node_that_drains_is_told_once_for_each_incarnation_on_it(
+    table: ActorTable, ray: FakeRay, told: Told
+) -> None:
+    launched(table, ray)
+    ray.asked("report").set_result(report())
+    ray.passes(1.0)
+    node = report()["node"]
+    seen = []
+    for drains in ({"another": 9.0}, {node: 7.0}, {node: 7.0}, {node: 0.0}, {}):
+        ray.drains = drains
+        table.refresh()
+        seen.append([news["leaves_at_s"] for news in told if news["state"] == LEAVING])
+    assert seen == [[], [7.0], [7.0], [7.0, 0.0], [7.0, 0.0, None]]
+    ray.drains = {node: 8.0}
+    table.refresh()
+    ray.asked("report").set_exception(Unavailable())
+    ray.passes(1.0)
+    ray.asked("report").set_result(report("i-1-2"))
+    table.refresh()
+    assert [news["leaves_at_s"] for news in told if news["state"] == LEAVING][-2:] == [8.0, 8.0]
 
 
 def test_an_actor_that_cannot_start_is_gone_with_the_reason(table: ActorTable, ray: FakeRay, told: Told) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Slot
-from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, RUNNING, News, Order, actor_name
+from torpor_endpoint.host.ray.driver_messages import GONE, LEAVING, PENDING, RUNNING, News, Order, actor_name
 from torpor_endpoint.host.ray.driver_process import DriverProcess
 from torpor_endpoint.host.ray.host import RayHost
 
@@ -54,6 +54,10 @@ class FakeDriver(DriverProcess):
         report = {"incarnation": f"{order['launch']}-0", "host": "127.0.0.1", "port": 1, "since_s": 1.0}
         report |= {"container": "", "instance": "", "configuration": order["configuration"]}
         self._news(News(slot=name, state=RUNNING, reason="", report=report, output=""))
+
+    def tell_leaving(self, name: str, leaves_at_s: float | None) -> None:
+        """Tell that the actor's node drains, or no longer does."""
+        self._news(News(slot=name, state=LEAVING, reason="", leaves_at_s=leaves_at_s))
 
     async def close(self) -> None:
         pass
@@ -152,5 +156,22 @@ def test_a_host_that_keeps_its_instances_leaves_none_whose_launch_was_cut_short(
         await cluster.cut_short()
         await cluster.host.close()
         assert cluster.driver.actors == {}
+
+    run(story())
+
+
+def test_an_instance_whose_node_drains_is_listed_so_until_it_is_another_one(tmp_path: Path) -> None:
+    async def story() -> None:
+        cluster = Cluster(tmp_path)
+        await cluster.launched("one")
+        told: list[float | None] = []
+        for leaves_at_s in (9.0, 0.0, None, 9.0):
+            cluster.driver.tell_leaving(NAME, leaves_at_s)
+            cluster.driver.tell(NAME)  # its output goes on
+            told += [one.leaves_at_s for one in cluster.host.list()]
+        assert told == [9.0, 0.0, None, 9.0]
+        await cluster.host.terminate(SLOT, 0.0)
+        await cluster.launched("one")
+        assert [one.leaves_at_s for one in cluster.host.list()] == [None]
 
     run(story())
