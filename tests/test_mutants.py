@@ -35,7 +35,7 @@ def test_a_reason_names_a_mutant_that_there_is() -> None:
 
 def test_mutants_leave_texts_types_and_docstrings_alone() -> None:
     source = (
-        '"""A head."""\nimport a\nx: int = 1\nX = Literal["x"]\nT = TypeVar("T")\n'
+        '"""A head."""\nimport a\nx: int = 1\nX = Literal["x"]\nT = TypeVar("T")\n__all__ = ["a"]\n'
         'def f(y: "str") -> "int":\n    """Says."""\n    raise V("no thing")\n'
     )
     assert [mutant.name for mutant in mutants(source)] == [

@@ -1,6 +1,6 @@
 """Mutants of a module: its source with one small fault in each, made from its syntax tree.
 
-Types, decorators, docstrings, and texts for people (a string with a space) are left as they are.
+Types, `__all__`, decorators, docstrings, and texts for people (a string with a space) are left as they are.
 """
 
 import ast
@@ -117,8 +117,10 @@ def _is_untouched(node: ast.AST, field: str) -> bool:
 
 
 def _is_left(node: ast.AST) -> bool:
-    """Whether a node and all below it stay as they are: docstrings, imports, and types."""
+    """Whether a node and all below it stay as they are: docstrings, imports, what is handed on, and types."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
         return True
     if isinstance(node, (ast.Subscript, ast.Call)) and ast.unparse(node).startswith(("Literal[", "TypeVar(")):
         return True

@@ -34,6 +34,9 @@ class ChunkSignatures:
     `trailing`: a signature of the trailers follows the last chunk.
     """
 
+    _left_bytes: int
+    _stated: str
+
     def __init__(self, claim: Claim, secret: str, *, trailing: bool) -> None:
         self._key = signing_key(secret, claim.date, claim.region, claim.service)
         self._about = f"{claim.moment}\n{claim.scope}"
@@ -41,9 +44,6 @@ class ChunkSignatures:
         self._trailing = trailing
         self._at = _At.HEAD
         self._line = b""
-        self._left_bytes = 0
-        self._stated = ""
-        self._digest = sha256()
         self._trailers = b""
 
     def feed(self, piece: bytes) -> None:

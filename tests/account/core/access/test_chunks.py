@@ -4,12 +4,14 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
 https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
 """
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor_account.core.access.chunks import ChunkSignatures
-from torpor_account.core.access.claims import BadSignature, Claim
+from torpor_account.core.access.claims import BadSignature, Claim, Flaw
 
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 SEED = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9"
@@ -102,3 +104,55 @@ def test_no_chunk_may_be_missing_moved_repeated_or_malformed(sent: bytes) -> Non
 def test_trailers_must_be_those_that_were_signed(trailer: bytes) -> None:
     with pytest.raises(BadSignature):
         verify(body(TRAILED, trailer), trailing=True)
+
+
+def chunks_after(sent: bytes) -> ChunkSignatures:
+    chunks = ChunkSignatures(TRAILED_CLAIM, SECRET, trailing=True)
+    chunks.feed(sent)
+    return chunks
+
+
+LINE = b"a" * 4094 + b"\r\n"
+LAST_HEAD = body(TRAILED)[:-2]
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "why"),
+    [
+        (b"1" * 4096, b"1", "a line is too long"),
+        (b"", LINE[1:] + b"a" + LINE, "a chunk has no size with a signature"),
+        (b"", b"x\n", "a line does not end with CRLF"),
+        (LAST_HEAD, b"\r\n", "the trailers are not signed"),
+        (LAST_HEAD + 4 * LINE, b"abcd\r\n", "the trailers are not signed"),
+        (LAST_HEAD + 4 * LINE + b"abc\r\n", b"\r\n", "the trailers are not signed"),
+        (LAST_HEAD + TRAILER, b"x\r\n", "a chunk is longer than it says"),
+        (body(TRAILED[:1])[:-4], b"x\r\n", "a chunk is longer than it says"),
+        (WHOLE_TRAILED, b"x", "bytes follow the last chunk"),
+    ],
+)
+def test_what_is_malformed_is_said_as_soon_as_it_comes(before: bytes, last: bytes, why: str) -> None:
+    chunks = chunks_after(before)
+    with pytest.raises(BadSignature) as refused:
+        chunks.feed(last)
+    assert refused.value.message == f"The signed chunks of the body are malformed: {why}."
+    assert refused.value.flaw is Flaw.PAYLOAD
+
+
+def test_a_body_that_ends_early_is_refused_at_its_end() -> None:
+    chunks = chunks_after(WHOLE_TRAILED[:-2])
+    with pytest.raises(BadSignature, match="the body ends before its last chunk"):
+        chunks.finish()
+
+
+def test_a_chunk_that_another_one_signed_is_a_mismatch() -> None:
+    with pytest.raises(BadSignature) as refused:
+        chunks_after(body([(b"b" * 65536, TRAILED[0][1])]))
+    assert refused.value.flaw is Flaw.MISMATCH
+    lines = refused.value.to_sign.split("\n")
+    assert lines[:4] == [
+        "AWS4-HMAC-SHA256-PAYLOAD",
+        "20130524T000000Z",
+        "20130524/us-east-1/s3/aws4_request",
+        TRAILED_CLAIM.signature,
+    ]
+    assert lines[4:] == [sha256(b"").hexdigest(), sha256(b"b" * 65536).hexdigest()]

@@ -135,3 +135,40 @@ def test_limits_are_read_by_kind() -> None:
 def test_what_is_no_limit_is_refused(texts: tuple[str, ...]) -> None:
     with pytest.raises(BadRate, match=r"KIND=N|given twice"):
         CallRates.read(texts)
+
+
+def test_the_bucket_that_was_used_longest_ago_goes_first() -> None:
+    limit = CallLimit(2.0, principals_max=2)
+    assert [limit.take(name, 0.0) for name in "abac"] == [True] * 4
+    assert not limit.take("a", 0.0), "it is remembered"
+    assert [limit.take("b", 0.0) for _ in range(2)] == [True, True], "it was forgotten, and is full again"
+
+
+def test_calls_that_came_are_counted_with_those_that_are_refused() -> None:
+    limit = CallLimit(1.0)
+    assert [limit.take("a", 0.0), limit.take("a", 0.0), limit.allows("a", 0.0)] == [True, False, False]
+    assert limit.asked == 2
+
+
+def test_how_many_ports_share_is_known_where_invocations_have_no_limit_too() -> None:
+    rates = CallRates.read(("s3=1",))
+    assert rates.ports == 1
+    rates.shared_by(3)
+    assert (rates.ports, rates.of(CallKind.INVOCATIONS)) == (3, None)
+
+
+def test_a_limit_that_cannot_be_read_says_what_to_write() -> None:
+    with pytest.raises(BadRate) as refused:
+        CallRates.read(("s3=many",))
+    assert str(refused.value) == (
+        "'s3=many' is not KIND=N: KIND is one of invocations, control, s3, pages, and N is in calls per second, "
+        "more than 0"
+    )
+    with pytest.raises(BadRate, match="s3 is given twice"):
+        CallRates.read(("s3=1", "s3=1"))
+
+
+def test_a_limit_below_one_call_a_second_lets_one_through_at_once() -> None:
+    assert [burst(rate) for rate in (0.5, 1.0, 2.5)] == [1.0, 1.0, 2.5]
+    limit = CallLimit(0.5)
+    assert [limit.take("a", at_s) for at_s in (0.0, 1.9, 2.0)] == [True, False, True]
