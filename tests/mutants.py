@@ -124,6 +124,8 @@ SLOWER = 5
 SPARE_S = 2.0
 """A mutant may take this many times the processor time of its tests, and this much more for their collection."""
 MEMORY_BYTES = 4 << 30
+OURS = ("torpor", "tests", "test_", "benchmarks", "__")
+"""How the names begin of modules that each mutant imports anew."""
 FOLLOWED_MAX = 200_000
 """So many events of one test are followed. What it has begun to run by then, it is taken to reach as a whole."""
 
@@ -140,7 +142,7 @@ class Reach:
     cpu_s: dict[str, float] = field(default_factory=dict)
     """By test, in the order in which they run."""
     modules: list[str] = field(default_factory=list)
-    """What was imported that is not Torpor's."""
+    """What was imported that is not ours."""
 
     def tests(self, path: Path, lines: range) -> list[str]:
         """The tests that reach one of these lines: the module's own first, and quick ones before slow ones."""
@@ -272,7 +274,7 @@ def reach_of(room: MutatedRoom, files: Sequence[Path]) -> Reach:
         status = run_tests(room.tests, plugin, options=() if traced else STOP)
         sys.settrace(None)
         lines = {file: {line: sorted(tests) for line, tests in by.items()} for file, by in plugin.reach.lines.items()}
-        others = [name for name in sys.modules if not name.startswith(("torpor", "tests", "test_", "__"))]
+        others = [name for name in sys.modules if not name.startswith(OURS)]
         Path(out).write_text(json.dumps([lines, plugin.reach.cpu_s, others]))
         return status
 
@@ -339,6 +341,8 @@ def survivors(room: MutatedRoom) -> tuple[int, list[str]]:
     for name in reach.modules:
         with suppress(Exception):
             importlib.import_module(name)
+    if early := [name for name in sys.modules if name.startswith("torpor")]:
+        raise SystemExit(f"Faults in modules that are imported already would not be seen: {', '.join(early)}")
     gc.freeze()
     total, alive = 0, []
     for path in files:

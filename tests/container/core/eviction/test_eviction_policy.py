@@ -186,6 +186,20 @@ def test_models_that_left_for_another_reason_leave_the_order_of_the_others(name:
     assert len(order(leave=True)) == 10
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_policy_forgets_models_that_left_for_another_reason(name: str) -> None:
+    def after(visitors: int) -> int:
+        chosen = ALL[name]()
+        chosen.added("h", 100, 1.0)  # it stays, and would be the first to leave
+        for number in range(visitors):
+            chosen.added(f"visitor {number}", 100, 1.0)
+            chosen.touched(f"visitor {number}")
+            chosen.removed(f"visitor {number}")
+        return held(chosen)
+
+    assert after(1000) <= 2 * after(100)
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_forgets_models_that_it_saw_once(name: str) -> None:
     def after(visitors: int) -> int:

@@ -107,6 +107,15 @@ def test_gdsf_prefers_to_unload_a_model_that_is_large_and_loads_fast() -> None:
     assert chosen.victim(anybody) == "big and fast"
 
 
+def test_the_smallest_models_are_weighed_by_their_sizes_too() -> None:
+    for make in (GDSF, LANDLORD):
+        chosen = make()
+        chosen.added("two bytes", 2, 1.5)
+        chosen.added("one byte", 1, 1.0)
+        chosen.added("nothing", 0, 0.8)
+        assert [chosen.victim(partial(operator.ne, name)) for name in ("", "two bytes")] == ["two bytes", "nothing"]
+
+
 @pytest.mark.parametrize(("make", "fades"), [(GDSF, True), (LFUDA, True), (LANDLORD, True), (LFU, False)])
 def test_an_old_star_fades(make: Callable[[], Policy], fades: bool) -> None:
     chosen = filled(make(), "s")
