@@ -159,7 +159,7 @@ def test_an_offline_policy_forgets_old_uses_and_what_has_left(name: str) -> None
             chosen.added(row[now], 100, 1.0)
         return held(chosen)
 
-    assert after(2000) <= 2 * after(200)
+    assert after(500) <= 2 * after(100)
 
 
 @pytest.mark.parametrize("name", ["LFU", "LRU-2", "LFUDA", "GDSF", "LANDLORD", "BELADY", "BELADY-SIZE", "LRU", "FIFO"])
@@ -197,7 +197,7 @@ def test_a_policy_forgets_models_that_left_for_another_reason(name: str) -> None
             chosen.removed(f"visitor {number}")
         return held(chosen)
 
-    assert after(1000) <= 2 * after(100)
+    assert after(500) <= 2 * after(100)
 
 
 @pytest.mark.parametrize("name", POLICIES)
