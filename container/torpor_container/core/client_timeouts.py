@@ -59,10 +59,11 @@ class ClientTimeouts:
 class ConnectionStage:
     """The stage of one connection, and since when it is in that stage, as of the last look."""
 
+    _since_s: float
+    _measured_from: tuple[int, float]  # bytes that had come of this body, and when
+
     def __init__(self) -> None:
         self._stage = Stage.at_rest()
-        self._since_s = 0.0
-        self._measured_from = (0, 0.0)  # bytes that had come of this body, and when
 
     def overdue(self, stage: Stage, patience: ClientTimeouts, now_s: float) -> Kind | None:
         """What the connection has waited for too long; None if for nothing."""

@@ -44,5 +44,4 @@ class PredictionPace:
         """A prediction held up the event loop: forget what was measured before."""
         self.cheap = False
         self._usual_s = inf
-        self._last_s = ()
-        self._on_trial = TRIAL
+        self._on_trial = TRIAL  # the last few are of the trial when it ends

@@ -24,7 +24,7 @@ def s3_url(url: str) -> str:
     The key after `s3://bucket/` is literal; in `https://` it is percent-encoded, as in any URL.
     """
     scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/") if scheme == "s3" else _of_https(url)
+    bucket, key = rest.partition("/")[::2] if scheme == "s3" else _of_https(url)
     if not bucket:
         raise NoS3Address("it names no bucket")
     if not {".", ".."}.isdisjoint(key.split("/")):
@@ -43,10 +43,10 @@ def is_s3_url(url: str) -> bool:
     return True
 
 
-def _of_https(url: str) -> tuple[str, str, str]:
+def _of_https(url: str) -> tuple[str, str]:
     try:
         parts = urlsplit(url)
-        host = (parts.hostname or "").lower()
+        host = parts.hostname or ""
     except ValueError as error:
         raise NoS3Address(f"it is no URL: {error}") from error
     found = _HOST.fullmatch(host) if parts.scheme == "https" else None
@@ -59,5 +59,6 @@ def _of_https(url: str) -> tuple[str, str, str]:
         raise NoS3Address("a query or a fragment cannot follow its key")
     path = unquote(parts.path.removeprefix("/"))
     if found["bucket"]:
-        return found["bucket"], "/", path
-    return path.partition("/")
+        return found["bucket"], path
+    bucket, _, key = path.partition("/")
+    return bucket, key

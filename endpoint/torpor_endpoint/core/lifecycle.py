@@ -43,8 +43,6 @@ class IllegalMove(Exception):
 
     def __init__(self, state: StrEnum, event: StrEnum) -> None:
         super().__init__(f"{type(state).__name__} {state.value!r} has no move for {event.value!r}")
-        self.state = state
-        self.event = event
 
 
 # DescribeEndpoint: "RollingBack: Endpoint fails to scale up or down or change its variant weight and is in the process

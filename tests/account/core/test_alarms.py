@@ -116,3 +116,11 @@ def test_asking_for_more_breaches_never_raises_an_alarm(
     strict = AlarmRule(asked.comparison, asked.threshold, asked.periods, stricter, asked.missing)
     if judged(strict, datapoints, State.OK) is State.ALARM:
         assert judged(asked, datapoints, State.OK) is State.ALARM
+
+
+def test_an_alarm_looks_back_two_periods_further_than_it_counts() -> None:
+    assert AlarmRule("GreaterThanThreshold", 1.0, 3, 2).looks_back == 5
+
+
+def test_missing_data_is_treated_by_aws_s_words() -> None:
+    assert [how.value for how in Missing] == ["missing", "ignore", "breaching", "notBreaching"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torpor_account.core.s3_address import NoS3Address, s3_url
+from torpor_account.core.s3_address import NoS3Address, is_s3_url, s3_url
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,7 @@ from torpor_account.core.s3_address import NoS3Address, s3_url
 )
 def test_every_form_of_a_url_means_the_same_prefix(url: str) -> None:
     assert s3_url(url) == "s3://bucket/prefix/"
+    assert is_s3_url(url)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,12 @@ def test_a_key_is_taken_literally(url: str, means: str) -> None:
         ("https://s3.amazonaws.com/b/k?versionId=1", "a query or a fragment"),
         ("https://s3.amazonaws.com/b/a/%2e%2e/k", "'.' or '..' segment"),
         ("s3://b/../k", "'.' or '..' segment"),
+        ("s3://b/./k", "'.' or '..' segment"),
+        ("https:///b/k", "must begin with"),
         ("https://s3.amazonaws.com/b/%00", "cannot be printed"),
     ],
 )
 def test_the_refusal_of_a_url_outside_s3_gives_the_reason(url: str, says: str) -> None:
     with pytest.raises(NoS3Address, match=says):
         s3_url(url)
+    assert not is_s3_url(url)

@@ -48,3 +48,17 @@ def test_the_next_request_has_a_period_of_its_own() -> None:
     waiting = ConnectionStage()
     looked(waiting, *trickled(1, 50))
     assert looked(waiting, (70.0, Stage.body(2, 5)), (71.0, Stage.body(2, 6))) == [None, None]
+
+
+def test_a_client_that_sends_nothing_has_as_long_as_for_a_head_and_one_that_is_not_waited_for_has_for_ever() -> None:
+    silent, rests = ConnectionStage(), ConnectionStage()
+    assert looked(silent, (0, Stage.silent()), (29, Stage.silent()), (30, Stage.silent()))[1:] == [None, Kind.SILENT]
+    assert set(looked(rests, (0, Stage.at_rest()), (9000, Stage.at_rest()))) == {None}
+
+
+def test_a_stage_before_a_body_has_received_nothing() -> None:
+    assert [Stage.silent(), Stage.head(2)] == [Stage(Kind.SILENT, 0, 0), Stage(Kind.HEAD, 2, 0)]
+
+
+def test_a_client_has_half_a_minute_for_a_head_and_a_body_s_next_byte() -> None:
+    assert ClientTimeouts() == ClientTimeouts(head_s=30.0, body_s=30.0, slow_s=60.0, least_bytes_per_s=500.0)

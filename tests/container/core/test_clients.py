@@ -12,7 +12,7 @@ def test_this_machine_counts_for_nobody(address: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("10.0.0.7", "::ffff:10.0.0.7"), ("2001:db8::1", "2001:db8:0:0:ffff::9"), ("fe80::1%eth0", "fe80::2%eth0")],
+    [("10.0.0.7", "::ffff:10.0.0.7"), ("2001:db8::1", "2001:db8:0:0:ffff::9"), ("fe80::1%eth0", "fe80::2%a%b")],
 )
 def test_these_addresses_are_one_client(one: str, other: str) -> None:
     assert client_of(one) == client_of(other)

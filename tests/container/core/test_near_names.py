@@ -42,4 +42,20 @@ def test_long_names_of_the_same_letters_take_no_long_time() -> None:
 def test_a_question_names_them() -> None:
     assert question(()) == ""
     assert question(("a",)) == " Did you mean `a`?"
+    assert question(("a", "b")) == " Did you mean `a` or `b`?"
     assert question(("a", "b", "c")) == " Did you mean `a`, `b` or `c`?"
+
+
+@pytest.mark.parametrize("suffix", ["", ".tar.gz", ".tgz", ".tar"])
+def test_suffixes_and_folders_do_not_count(suffix: str) -> None:
+    assert nearest(f"a{suffix}", ["folder/a"]) == ("folder/a",)
+    assert nearest("a", [f"folder/a{suffix}"]) == (f"folder/a{suffix}",)
+
+
+def test_names_are_near_from_six_tenths_of_the_same_letters_on() -> None:
+    assert nearest("abcde", ["abcxy", "abxyz"]) == ("abcxy",)
+
+
+def test_long_names_of_few_letters_are_compared_by_all_of_them() -> None:
+    other = f"c{'ab' * 99}d"
+    assert nearest("ab" * 100, [other]) == (other,)

@@ -19,6 +19,7 @@ from torpor_endpoint.core.lifecycle import (
     InstanceEvent,
     InstancePhase,
     after,
+    confined,
     may,
     move,
     move_instance,
@@ -87,6 +88,24 @@ def test_a_draining_instance_waits_for_its_last_reply() -> None:
     assert move_instance(draining, InstanceEvent.LAST_REPLY) is InstancePhase.GONE
     with pytest.raises(IllegalMove):
         move_instance(InstancePhase.STARTING, InstanceEvent.LAST_REPLY)
+
+
+def test_an_illegal_move_says_what_cannot_happen_where() -> None:
+    assert str(IllegalMove(S.DELETING, E.UPDATE)) == "EndpointStatus 'Deleting' has no move for 'update'"
+    assert [event.value for event in E] == ["ready", "failed", "update", "rolled back", "rollback failed", "delete"]
+    assert [phase.value for phase in InstancePhase] == ["starting", "ready", "draining", "gone"]
+    assert [event.value for event in InstanceEvent] == ["ping ok", "died", "timed out", "retire", "last reply"]
+
+
+@pytest.mark.parametrize(("status", "then"), [(S.UPDATING, S.IN_SERVICE), (S.ROLLING_BACK, S.UPDATE_ROLLBACK_FAILED)])
+def test_an_endpoint_of_which_only_the_new_configuration_can_be_served_has_that_one(
+    status: EndpointStatus, then: EndpointStatus
+) -> None:
+    before = replace(updating(), status=status, pending_config_name="new", pending_variants=(variant("new"),))
+    found = confined(before, "the old one is gone")
+    assert (found.status, found.failure_reason) == (then, "the old one is gone")
+    assert (found.config_name, found.variants) == ("new", (variant("new"),))
+    assert (found.pending_config_name, found.pending_variants) == (None, None)
 
 
 Moves = Mapping[Any, Mapping[Any, Any]]

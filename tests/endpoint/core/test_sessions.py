@@ -41,3 +41,10 @@ def test_a_session_that_begins_anew_has_its_new_holder() -> None:
     sessions.began(key(b"s"), FIRST)
     sessions.began(key(b"s"), SECOND)
     assert sessions.holder(key(b"s")) == SECOND
+
+
+def test_a_session_that_begins_anew_counts_as_used() -> None:
+    sessions = StatefulSessions(most=2)
+    for session in (b"a", b"b", b"a", b"c"):
+        sessions.began(key(session), FIRST)
+    assert [sessions.holder(key(session)) for session in (b"a", b"b", b"c")] == [FIRST, None, FIRST]

@@ -80,3 +80,13 @@ def test_an_instance_needs_what_its_models_needed_and_at_first_what_its_settings
 @pytest.mark.parametrize(("warm_idle_s", "kept"), [(5.0, False), (59.0, False), (60.0, True), (600.0, True)])
 def test_a_guess_is_worth_its_imports_where_it_is_kept_for_a_minute(warm_idle_s: float, kept: bool) -> None:
     assert is_kept(warm_idle_s) is kept
+
+
+def test_of_zygotes_that_are_on_their_way_the_lowest_that_suffices_is_waited_for() -> None:
+    running = [WarmZygote(Step.WHOLE, ready=False), WarmZygote(Step.BOOSTERS, ready=False)]
+    assert source(WantedStep(Step.BARE), running) is Step.BOOSTERS
+
+
+def test_a_need_is_no_guess_and_a_zygote_is_in_use_unless_it_is_said() -> None:
+    assert WantedStep(Step.BARE) == WantedStep(Step.BARE, guessed=False)
+    assert WarmZygote(Step.BARE, ready=True) == WarmZygote(Step.BARE, ready=True, unused=False)
