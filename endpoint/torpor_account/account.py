@@ -11,6 +11,7 @@ from torpor_account.aws.wire.asgi import App
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
 from torpor_account.cloudwatch.alarms.alarm_store import Act, Alarms, nothing_to_act
 from torpor_account.core.access.rates import CallRates
+from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.event_bus import EventBus
 from torpor_account.iam.context import Iam
 from torpor_account.logs.files.group_folders import Groups
@@ -97,6 +98,7 @@ class Account:
         self.folders = DataDir(options.data_dir.resolve())
         self.lock = self.folders.lock()
         self.was_open = closed_to_others(self.folders.root)
+        self.pulse = LoopPulse()
         self.database = self.opened(around.tables)
         self.tags = Tags(self.database)
         self.objects = ObjectStore(self.folders.objects, clock=around.epoch)
@@ -125,7 +127,7 @@ class Account:
 
     def opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
-        return opened(part, self.folders.root, self.options.database, self.options.standby)
+        return opened(part, self.folders.root, self.options.database, self.options.standby, self.pulse)
 
     def deployment_secret(self) -> bytes:
         """The secret that all processes on these records share. Raises DatabaseFault, OSError, ValueError."""

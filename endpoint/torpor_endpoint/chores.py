@@ -57,7 +57,7 @@ class Chores:
         self._growth = LogGrowth(parts.account.logs, pause_of("logs"))
 
     def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """What each chore does for ever, by its name. Zygote, data capture and certificate keep to real time."""
+        """What each chore does for ever, by its name. Zygote, data capture, pulse and certificate keep to real time."""
         parts, options = self._parts, self._parts.options
         pause_of = parts.clock.pause_of
         return {
@@ -79,11 +79,17 @@ class Chores:
             "groups": parts.versions.groups.run,
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
+            **({"pulse": self._turn} if options.database else {}),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
             **({"leaving machines": self._leaving.run} if names_ray(options.instances_on) else {}),
             **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
             **({"certificate": Renewal(parts.options, gethostname()).run} if parts.options.tls_self_signed else {}),
         }
+
+    async def _turn(self) -> None:
+        from torpor_account.storage.databases.postgresql_heartbeat import turn  # it needs psycopg
+
+        await turn(self._parts.account.pulse, asyncio.sleep)
 
     # -- on the way with a travelling clock ------------------------------------------------------------------------
     def quiet_s(self, chore: str, gone_s: float) -> float | None:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import Database, DatabasePart
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 
@@ -10,14 +11,16 @@ TAKEN_OVER = 75
 """The exit code of a process whose database another endpoint uses now. The next one waits for the lock."""
 
 
-def opened(part: DatabasePart, folder: Path, url: str | None, standby: bool = False) -> Database:
+def opened(
+    part: DatabasePart, folder: Path, url: str | None, standby: bool = False, pulse: LoopPulse | None = None
+) -> Database:
     """A part's database, with its tables. `url` is that of PostgreSQL, where a standby waits until no other endpoint
-    uses it. Raises DatabaseFault, SchemaTooNew."""
+    uses it; an endpoint whose event loop has no `pulse` loses it. Raises DatabaseFault, SchemaTooNew."""
     if url is None:
         return SqliteFile(folder / f"{part.name}.sqlite", part)
     from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
 
-    return PostgresqlSchema(url, part, _end, standby=standby)
+    return PostgresqlSchema(url, part, _end, standby=standby, pulse=pulse)
 
 
 def _end() -> None:

@@ -1,10 +1,11 @@
-"""Beats in a schema for as long as this process runs, so that others see when it no longer does.
+"""Beats in a schema for as long as this process runs and its event loop turns, so that others see it.
 
 It has a connection of its own: the one that writes may be busy for minutes. It ends the process that finds another
-holder in its place, such as one that was frozen and goes on.
+holder in its place, such as one that was frozen and goes on, or one whose loop hangs.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import psycopg
 
 from torpor_account.core.outages.holder_silence import Beat
+from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import DatabaseFault
 
 BEAT_S = 0.5
@@ -24,16 +26,24 @@ LOOK = """
     ) FROM torpor_state
 """
 
+HUNG = "the event loop hangs: this endpoint beats no longer, so that another one may take the database over"
+
+log = logging.getLogger(__name__)
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Heartbeat:
-    """A thread. `connected` makes a connection to the schema, and `lost` is called once another holds it."""
+    """A thread. `connected` makes a connection to the schema, and `lost` is called once another holds it. `pulse` is
+    that of the process's event loop."""
 
-    def __init__(self, connected: Callable[[], Connection], holder: str, lost: Callable[[], None]) -> None:
+    def __init__(
+        self, connected: Callable[[], Connection], holder: str, lost: Callable[[], None], pulse: LoopPulse
+    ) -> None:
         self._connected = connected
         self._holder = holder
         self._lost = lost
+        self._pulse = pulse
         self._ending = Event()
         self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
@@ -44,11 +54,16 @@ class Heartbeat:
 
     def _run(self) -> None:
         connection: Connection | None = None
+        turned = True
         while not self._ending.wait(BEAT_S):
+            turns = self._pulse.look()
+            if turned and not turns:
+                log.critical(HUNG)
+            turned = turns
             try:
                 if connection is None or connection.closed:
                     connection = self._connected()
-                if not beaten(connection, self._holder):
+                if not (beaten if turns else holds)(connection, self._holder):
                     self._lost()
                     break
             except (psycopg.Error, DatabaseFault):
@@ -61,6 +76,22 @@ def beaten(connection: Connection, holder: str) -> bool:
     """Count one more beat of the holder: whether it still holds the schema."""
     beat = "UPDATE torpor_state SET beats = beats + 1 WHERE holder = %s"
     return connection.execute(beat, (holder,)).rowcount == 1
+
+
+def holds(connection: Connection, holder: str) -> bool:
+    """Whether it still holds the schema. It counts no beat."""
+    row = connection.execute("SELECT holder FROM torpor_state").fetchone()
+    return row is not None and row[0] == holder
+
+
+async def turn(pulse: LoopPulse, pause: Callable[[float], Awaitable[None]]) -> None:
+    """Count the turns of this event loop, for ever."""
+    try:
+        while True:
+            pulse.turn()
+            await pause(BEAT_S)
+    finally:
+        pulse.rest()
 
 
 def last_beat(connection: Connection) -> Beat | None:

@@ -2,7 +2,7 @@
 
 The connection that writes holds the lock. So an endpoint that has lost its lock cannot write: when the server has let
 another endpoint in, this one ends. An endpoint that holds the lock and beats no longer loses it: whoever waits has the
-server end its connections, and with them what they had begun.
+server end its connections, and with them what they had begun. It beats for as long as its event loop turns.
 """
 
 import logging
@@ -20,6 +20,7 @@ from psycopg.types.string import StrDumper
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_account.core.outages.holder_silence import HolderSilence
+from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import (
     Database,
     DatabaseAway,
@@ -95,13 +96,15 @@ class PostgresqlSchema(Database):
         taken_over: Callable[[], None],
         lock_patience_s: float = LOCK_PATIENCE_S,
         standby: bool = False,
+        pulse: LoopPulse | None = None,
     ) -> None:
-        """Connect, and make or migrate the tables. A standby waits for as long as another endpoint beats. Raises
-        DatabaseFault, DatabaseInUse, SchemaTooNew."""
+        """Connect, and make or migrate the tables. A standby waits for as long as another endpoint beats. `pulse` is
+        that of the event loop that serves. Raises DatabaseFault, DatabaseInUse, SchemaTooNew."""
         self._url = url
         self._part = part
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
         self._taken_over = taken_over
+        self._pulse = pulse or LoopPulse()
         self._holder = token_hex(16)
         self._outage = outage_log(self._schema)
         self._begun = False
@@ -307,7 +310,7 @@ class PostgresqlSchema(Database):
         self._connection.execute(PREPARING)
         self._connection.execute("UPDATE torpor_state SET holder = %s, beats = beats + 1", (self._holder,))
         if not self._part.further:
-            self._heartbeat = Heartbeat(self._connected, self._holder, self._lost)
+            self._heartbeat = Heartbeat(self._connected, self._holder, self._lost, self._pulse)
         (version,) = self._connection.execute("SELECT version FROM torpor_state").fetchone() or (0,)
         where = f"the schema {self._schema} of the database"
         for number, step in steps_from(version, where, self._part.migrations):

@@ -1,5 +1,6 @@
 """One endpoint at a time uses a PostgreSQL database, also where connections break."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.account.helpers.postgresql_server import PostgresqlServer
 from tests.account.storage.databases.test_database import INSERT, PART
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import soon, until
+from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
 psycopg = pytest.importorskip("psycopg")
@@ -223,6 +225,47 @@ def test_an_endpoint_that_goes_on_after_another_took_over_is_told_by_its_next_be
     first.close()
 
 
+def test_an_endpoint_whose_loop_hangs_loses_its_lock_and_ends(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
+
+    monkeypatch.setattr(HEARTBEAT, 0.01)
+    pulse, told = LoopPulse(looks=2), list[str]()
+    first = PostgresqlSchema(database_url, PART, lambda: told.append("x"), pulse=pulse)
+    before = beats(database_url)
+    assert soon(lambda: beats(database_url) > before)  # its loop has not begun
+    pulse.turn()  # and then it turns no more
+    second = stands_by(database_url)
+    assert until(lambda: told) == ["x"]
+    first.close()
+    second.close()
+
+
+def test_a_loop_that_goes_on_has_its_beats_again(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torpor_account.storage.databases.postgresql_heartbeat import HUNG, turn
+    from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
+
+    monkeypatch.setattr(HEARTBEAT, 0.01)
+    pulse, said = LoopPulse(looks=2), list[str]()
+    monkeypatch.setattr("torpor_account.storage.databases.postgresql_heartbeat.log.critical", said.append)
+    first = PostgresqlSchema(database_url, PART, lambda: pytest.fail("nobody takes it over"), pulse=pulse)
+    pulse.turn()
+    assert soon(lambda: said == [HUNG])
+    stands = beats(database_url)
+
+    async def turning() -> None:
+        task = asyncio.create_task(turn(pulse, asyncio.sleep))
+        await asyncio.to_thread(until, lambda: beats(database_url) > stands)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(turning())
+    rests = beats(database_url)
+    assert soon(lambda: beats(database_url) > rests)  # a process that ends has no loop
+    first.close()
+
+
 def test_an_endpoint_beats_again_after_a_connection_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from torpor_account.storage.databases.postgresql_heartbeat import Heartbeat
 
@@ -233,7 +276,7 @@ def test_an_endpoint_beats_again_after_a_connection_that_was_refused(monkeypatch
         tries.append("x")
         raise DatabaseFault("torpor may not make schemas")
 
-    heart = Heartbeat(connected_never, "mine", lambda: None)
+    heart = Heartbeat(connected_never, "mine", lambda: None, LoopPulse())
     assert soon(lambda: len(tries) > 2)
     heart.close()
 
