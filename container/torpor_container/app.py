@@ -54,6 +54,7 @@ from torpor_container.models.loader import ModelLoader
 from torpor_container.models.updating.beside_updates import BesideUpdates
 from torpor_container.modes.contract_mode import ContractMode
 from torpor_container.modes.kept_mode import KeptMode, Serving
+from torpor_container.modes.model_reports import ModelReports, StateRequest
 from torpor_container.modes.single_mode import Single
 from torpor_container.processes.inherited_variables import for_foreign_code
 from torpor_container.processes.memory import lean_heap
@@ -171,6 +172,7 @@ class InstanceProcess:
         self._placing = _placing(settings, self._journal, self._calendar, environment, device)
         self._zygote_access = ZygoteAccess(settings.zygote, settings.whole_zygote)
         self._meter = Meter()
+        self._reports = ModelReports()
         self._adapters: AdapterFolders | None = None
         loader = self._make_loader(conventions, ended)
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
@@ -186,7 +188,7 @@ class InstanceProcess:
         routes = Routes(self._serving, self.state, self.resize, most_bytes, clock, chunked, means)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
-    async def state(self, after: int, model: str | None) -> InstanceStatus:
+    async def state(self, asked: StateRequest) -> InstanceStatus:
         """The answer to `GET /_torpor/state`."""
         fault = self._serving.fault()
         models, used_bytes = self._serving.models(), await self._loader.used_bytes()
@@ -195,7 +197,7 @@ class InstanceProcess:
             "unready": self._serving.unready(),
             "fault": fault.value if fault else None,
             "kept": isinstance(self._serving, KeptMode),
-            "models": models,
+            "models": [],
             "budget_bytes": self._memory.size_bytes,
             "used_bytes": used_bytes,
             "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
@@ -203,12 +205,12 @@ class InstanceProcess:
             "disk_bytes": sum(one.used_bytes for one in (self._disk_tier, self._adapters) if one is not None),
             "disk_budget_bytes": self._settings.disk_bytes,
             "cpu_s": await self._loader.cpu_s(),
-            "decisions": self._journal.after(after, model),
+            "decisions": self._journal.after(asked.after, asked.model),
             "last_seq": self._journal.last_seq,
         }
         if device is not None:
             status["device"] = device
-        return status
+        return {**status, **asked.told(models, self._reports)}
 
     async def resize(self, budget_bytes: int) -> MemoryChanged:
         """The answer to `POST /_torpor/memory`."""

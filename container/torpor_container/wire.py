@@ -282,13 +282,22 @@ class DeviceStatus(TypedDict):
     models: list[str]  # the names of the models on it
 
 
-class InstanceStatus(TypedDict):
+class ToldModels(TypedDict):
+    """The models in memory, as far as the caller of `GET /_torpor/state` asks for them: all of them by default."""
+
+    models: list[LoadedModel]
+    model_count: NotRequired[int]  # of all, where `most` asked for some
+    report: NotRequired[int]  # where `since` asked for differences: the number of this report
+    since: NotRequired[int]  # `models` has what changed since the report of this number; absent: it has all
+    gone: NotRequired[list[str]]  # the names of those that have left since then
+
+
+class InstanceStatus(ToldModels):
     """The answer to `GET /_torpor/state`."""
 
     unready: str | None  # why /ping is not 200; None if it is
     fault: str | None  # the Fault behind it, where it is final
     kept: bool  # whether it holds many models and unloads them itself
-    models: list[LoadedModel]
     budget_bytes: int
     used_bytes: int  # measured, not planned
     own_bytes: NotRequired[int]  # of that, what models in memory do not explain; includes loads in progress

@@ -34,6 +34,7 @@ from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import Clock, Timing
 from torpor_container.modes.contract_mode import ContractMode
 from torpor_container.modes.kept_mode import KeptMode, Serving
+from torpor_container.modes.model_reports import StateRequest
 from torpor_container.modes.single_mode import Single
 from torpor_container.transport.frames import Header
 
@@ -53,7 +54,7 @@ class Routes:
     def __init__(
         self,
         serving: Serving,
-        state: Callable[[int, str | None], Awaitable[wire.InstanceStatus]],
+        state: Callable[[StateRequest], Awaitable[wire.InstanceStatus]],
         resize: Callable[[int], Awaitable[wire.MemoryChanged]],
         body_max_bytes: int,
         clock: Clock,
@@ -102,10 +103,7 @@ class Routes:
         return JSONResponse({"status": "Unhealthy", "reason": reason}, status_code=503)
 
     async def state(self, request: Request) -> Response:
-        after = request.query_params.get("after", "0")
-        if not after.isdecimal():
-            raise BadInput(f"after={after!r} is not a decision's number")
-        return JSONResponse(await self._state(int(after), request.query_params.get("model")))
+        return JSONResponse(await self._state(StateRequest.read(request.query_params)))
 
     async def resize(self, request: Request) -> Response:
         return JSONResponse(await self._resize(new_budget(await request.body())))

@@ -16,6 +16,7 @@ from torpor_endpoint.dashboard.figures import VariantFigures
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading
+from torpor_endpoint.fleet.supervision.resident_models import ResidentModels
 from torpor_endpoint.in_service.incarnation import Incarnation
 
 Table = dict[str, Any]
@@ -69,10 +70,10 @@ def snapshot(
         },
         "instances": {one.id: _instance(fleet, one, readings.get(one.id)) for fleet, one in running},
         "models": {
-            key: _models(status, reading.at_s, known.get(key, {}))
+            key: _models(models, known.get(key, {}))
             for _, one in running
             if (reading := readings.get(one.id)) is not None
-            for name, status in reading.statuses.items()
+            for name, models in reading.models.items()
             for key in (f"{one.id}/{name}",)
         },
     }
@@ -191,13 +192,13 @@ def _part(name: str, status: wire.InstanceStatus) -> Table:
     }
 
 
-def _models(status: wire.InstanceStatus, at_s: float, before: Mapping[str, list[Any]]) -> Table:
-    return {model["name"]: _model(model, at_s, before.get(model["name"])) for model in status["models"]}
+def _models(models: ResidentModels, before: Mapping[str, list[Any]]) -> Table:
+    return {model["name"]: _model(model, used_s, before.get(model["name"])) for model, used_s in models}
 
 
-def _model(model: wire.LoadedModel, at_s: float, before: list[Any] | None) -> list[Any]:
+def _model(model: wire.LoadedModel, used_s: float, before: list[Any] | None) -> list[Any]:
     """The model's row. Without a new hit the time of the last use stays what it was: its measurement would jitter."""
     size_bytes, hits, in_flight = model["size_bytes"], model["hits"], model["in_flight"]
     if before is not None and (before[0], before[2], before[3]) == (size_bytes, hits, in_flight):
         return before
-    return [size_bytes, round(at_s - model["idle_s"], 1), hits, in_flight, model["format"]]
+    return [size_bytes, round(used_s, 1), hits, in_flight, model["format"]]

@@ -14,6 +14,7 @@ from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.fleet.supervision.resident_models import ResidentModels
 from torpor_endpoint.host.launch import size_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
@@ -76,6 +77,7 @@ class Collector:
         self._looked = looked
         self._readings = readings or Readings()
         self._processors: dict[str, ProcessorReading] = {}
+        self._models: dict[str, ResidentModels] = {}  # by container
         self._reading = asyncio.Lock()
 
     async def run(self) -> None:
@@ -102,30 +104,41 @@ class Collector:
                     self._put_pool(live.name, variant, pool)
             present = {one.id for _, incarnation in incarnations for one in incarnation.containers}
             self._processors = {name: reading for name, reading in self._processors.items() if name in present}
+            self._models = {name: models for name, models in self._models.items() if name in present}
             self._readings.keep({incarnation.id for _, incarnation in incarnations})
 
     async def farewell(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
-        for container, state in await self._states(incarnation):
+        for container, state in await self._states(incarnation, differences=False):
             self._add_decisions(endpoint, variant, incarnation, container, state)
 
     async def _read(self, pool: InstancePool, incarnation: Incarnation) -> None:
-        states, now_s = await self._states(incarnation), self._epoch()
+        states, now_s = await self._states(incarnation, differences=True), self._epoch()
         if not states:
             return
+        models = {one.name: self._models_of(one, state, now_s) for one, state in states}
         endpoint, variant = pool.endpoint, pool.variant.name
         budget_bytes, several = sum(state["budget_bytes"] for _, state in states), len(incarnation.containers) > 1
         for container, state in states:
             self._add_decisions(endpoint, variant, incarnation, container, state)
             if "own_bytes" in state:
-                known = (budget_bytes, state["own_bytes"], False, container.name if several else "", _workers(state))
+                known = (
+                    budget_bytes,
+                    state["own_bytes"],
+                    False,
+                    container.name if several else "",
+                    _workers(state, models[container.name]),
+                )
                 self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
-        statuses: dict[str, wire.InstanceStatus] = {one.name: {**state, "decisions": []} for one, state in states}
-        self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
+        bare: dict[str, wire.InstanceStatus] = {
+            one.name: {**state, "decisions": [], "models": []} for one, state in states
+        }
+        self._readings.read(incarnation.id, InstanceReading(now_s, bare, models))
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
         # a fleet that an update has replaced is not in a level of now; both fleets of a rollout are
         present = {HELD, *(one.id for fleet in self._fleets_of(pool) for one in fleet.ready)}
-        self._put_levels(pool, incarnation, [state for _, state in states], used_percents, present)
+        seen = [(state, models[one.name]) for one, state in states]
+        self._put_levels(pool, incarnation, seen, used_percents, present)
         dimensions = _dimensions(endpoint, variant)
         if several:
             for (container, state), used_percent in zip(states, used_percents, strict=True):
@@ -143,7 +156,7 @@ class Collector:
         self,
         pool: InstancePool,
         incarnation: Incarnation,
-        states: Sequence[wire.InstanceStatus],
+        states: Sequence[tuple[wire.InstanceStatus, ResidentModels]],
         used_percents: Sequence[float | None],
         present: Collection[str],
     ) -> None:
@@ -161,11 +174,25 @@ class Collector:
         for metric, level in levels.items():
             self._registry.series(metric, dimensions).put(incarnation.id, level, now_s, present)
 
-    async def _states(self, incarnation: Incarnation) -> list[tuple[LiveContainer, wire.InstanceStatus]]:
-        """The containers that answer, with their states."""
+    async def _states(
+        self, incarnation: Incarnation, differences: bool
+    ) -> list[tuple[LiveContainer, wire.InstanceStatus]]:
+        """The containers that answer, with their states: of the models, what changed since the last one; or none."""
         containers = list(incarnation.containers)
-        states = await asyncio.gather(*(state_of(one, after=one.last_seq) for one in containers))
+        known = {one.id: self._models[one.id].report for one in containers if one.id in self._models}
+
+        def asked(one: LiveContainer) -> Awaitable[wire.InstanceStatus | None]:
+            if differences:
+                return state_of(one, after=one.last_seq, since=known.get(one.id, 0))
+            return state_of(one, after=one.last_seq, most=0)
+
+        states = await asyncio.gather(*map(asked, containers))
         return [(one, state) for one, state in zip(containers, states, strict=True) if state is not None]
+
+    def _models_of(self, container: LiveContainer, state: wire.InstanceStatus, now_s: float) -> ResidentModels:
+        models = self._models.setdefault(container.id, ResidentModels())
+        models.take(state, now_s)
+        return models
 
     def _put_pool(self, endpoint: str, variant: str, pool: InstancePool) -> None:
         """Put the levels of a pool, which is there without instances too. Counters of what is rare begin at 0."""
@@ -232,18 +259,20 @@ class Collector:
 
 
 def _levels(
-    incarnation: Incarnation, states: Sequence[wire.InstanceStatus], used_percents: Sequence[float | None]
+    incarnation: Incarnation,
+    seen: Sequence[tuple[wire.InstanceStatus, ResidentModels]],
+    used_percents: Sequence[float | None],
 ) -> dict[metrics.Metric, float]:
     """The levels of an instance: its containers together."""
+    states = [state for state, _ in seen]
     levels = {
         metrics.CONCURRENT_REQUESTS_PER_MODEL: float(incarnation.in_flight),
         metrics.MEMORY_UTILIZATION: _percent(states, "used_bytes", "budget_bytes"),
         metrics.DISK_UTILIZATION: _percent(states, "disk_bytes", "disk_budget_bytes"),
     }
-    if kept := [len(state["models"]) for state in states if state["kept"]]:
+    if kept := [len(models) for state, models in seen if state["kept"]]:
         levels[metrics.LOADED_MODEL_COUNT] = float(sum(kept))
-        mapped = (model.get("mapped", False) for state in states for model in state["models"])
-        levels[metrics.MAPPED_MODEL_COUNT] = float(sum(mapped))
+        levels[metrics.MAPPED_MODEL_COUNT] = float(sum(models.mapped for _, models in seen))
     if devices := [state["device"] for state in states if "device" in state]:
         levels[metrics.GPU_UTILIZATION] = sum({one["name"]: one["busy_percent"] for one in devices}.values())
         levels[metrics.GPU_MEMORY_UTILIZATION] = sum(100 * one["own_bytes"] / one["total_bytes"] for one in devices)
@@ -268,10 +297,10 @@ def _percent(
     return 100 * sum(state[used] for state in states) / sum(state[most] for state in states)
 
 
-def _workers(state: wire.InstanceStatus) -> int | None:
+def _workers(state: wire.InstanceStatus, models: ResidentModels) -> int | None:
     """Those of a container's one model; None if that is not known, or it has many models."""
-    models = state["models"]
-    return models[0].get("workers") if len(models) == 1 and not state["kept"] else None
+    first = models.first
+    return first.get("workers") if first is not None and len(models) == 1 and not state["kept"] else None
 
 
 def _dimensions(endpoint: str, variant: str) -> dict[str, str]:

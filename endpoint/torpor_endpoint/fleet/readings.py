@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.fleet.supervision.resident_models import ResidentModels
 
 HAPPENINGS_MAX = 2_000
 
@@ -19,7 +20,9 @@ class InstanceReading:
 
     at_s: float  # epoch seconds
     statuses: Mapping[str, wire.InstanceStatus]
-    """By container, those that answered."""
+    """By container, those that answered, without their models."""
+    models: Mapping[str, ResidentModels]
+    """The models in memory, by container as above. They are those of the latest reading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Answers Torpor's own pages under `/_torpor/`. `pages.lifespan` answers the page of health."""
 
 import asyncio
+import json
 import logging
 import re
 import sys
@@ -25,10 +26,14 @@ from torpor_container import wire
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
+    ENDPOINTS_LISTED,
+    ENDPOINTS_MAX,
     MODELS_LISTED,
+    MODELS_MAX,
     VariantState,
     decisions_page,
     endpoints_page,
+    models_on,
     read_decisions,
 )
 from torpor_endpoint.core.pages.story import Story
@@ -53,6 +58,8 @@ log = logging.getLogger(__name__)
 
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 COUNT_DIGITS = 9
+TOGETHER = 10
+"""The instances of so many endpoints are asked at once for a page."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +123,30 @@ class OwnPages:
         return MetricPage(self.registry)
 
     async def endpoints(self, request: Request) -> Response:
-        """The endpoints in service, or one (`?endpoint=…`), with their variants, instances and resident models."""
-        shown = [self._named(request)] if "endpoint" in request.query_params else list(self.roster)
+        """The endpoints in service by name, a page of them, or one (`?endpoint=…`), with their variants, instances and
+        resident models."""
+        after = request.query_params.get("after", "")
+        shown = [self._named(request)] if "endpoint" in request.query_params else self._later(after)
         most_models = _count(request, "models", MODELS_LISTED)
+        most = min(_count(request, "limit", ENDPOINTS_LISTED), ENDPOINTS_MAX) or 1
         self.settle()
         traffic = RecentTraffic(self.registry)
-        found = await asyncio.gather(*(shown_endpoint(live, traffic, most_models) for live in shown))
-        return JSONResponse(endpoints_page(found))
+        page, listed = list[bytes](), 0
+        for first in range(0, min(most, len(shown)), TOGETHER):
+            together = shown[first : min(first + TOGETHER, most)]
+            for found in await asyncio.gather(*(shown_endpoint(live, traffic, most_models) for live in together)):
+                if listed < MODELS_MAX:
+                    page.append(json.dumps(found).encode())
+                    listed += models_on(found)
+                    await asyncio.sleep(0)  # requests come first
+            if listed >= MODELS_MAX:
+                break
+        more = shown[len(page) - 1].name if len(page) < len(shown) else ""
+        return Response(endpoints_page(page, more), media_type="application/json")
+
+    def _later(self, after: str) -> list[FleetEndpoint]:
+        """The endpoints whose names come after this one, by name."""
+        return sorted((live for live in self.roster if live.name > after), key=lambda live: live.name)
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
@@ -308,8 +332,8 @@ PAGES = (
     OwnPage(
         PageName.ENDPOINTS,
         OwnPages.endpoints,
-        "the endpoints with their variants, instances and models in memory: of each container those called last",
-        ("endpoint", "models"),
+        "the endpoints by name, with variants, instances and models in memory: of each container those called last",
+        ("endpoint", "models", "limit", "after"),
     ),
     OwnPage(
         PageName.DECISIONS, OwnPages.decisions, "the decisions about a model, with their reasons", ("endpoint", "model")

@@ -4,7 +4,14 @@ import asyncio
 
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.model_groups import group_states
-from torpor_endpoint.core.pages.state import VariantTraffic, decision_page, endpoint_page, instance_page, variant_page
+from torpor_endpoint.core.pages.state import (
+    VariantTraffic,
+    decision_page,
+    endpoint_page,
+    instance_page,
+    share_of,
+    variant_page,
+)
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
@@ -13,8 +20,11 @@ from torpor_endpoint.pages.recent_traffic import RecentTraffic
 
 
 async def shown_endpoint(live: FleetEndpoint, traffic: RecentTraffic, most_models: int) -> Json:
-    """The endpoint on its page, with `most_models` models of each container at most: those that were called last."""
+    """The endpoint on its page, with `most_models` models of each container at most, and MODELS_MAX of the endpoint:
+    those that were called last."""
     pools = live.by_key.items()
+    containers = sum(len(incarnation.containers) for pool in live.every_pool for incarnation in pool.ready)
+    most_models = share_of(most_models, containers)
     variants = await asyncio.gather(
         *(_variant(name, pool, traffic.of(live.name, name), most_models) for name, pool in pools)
     )
@@ -41,7 +51,7 @@ async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic, most_
 
 async def _instance(incarnation: Incarnation, place: str, most_models: int) -> Json:
     containers = list(incarnation.containers)
-    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
+    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS, most=most_models) for one in containers))
     named = [(one.name, state) for one, state in zip(containers, states, strict=True)]
     return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, named, place, most_models)
 

@@ -38,7 +38,10 @@ class EndpointEntry:
 
 @dataclass(frozen=True)
 class LsOutput:
+    """`more`: there are others, beyond `--limit`."""
+
     endpoints: tuple[EndpointEntry, ...]
+    more: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused, EndpointUnreachable
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.state import EndpointState, read_endpoints
+from torpor_endpoint.core.pages.state import ENDPOINTS_MAX, EndpointState, read_endpoints
 
 SHOWN = 5
 """How many names an error lists."""
@@ -47,7 +47,7 @@ def near(name: str, known: Collection[str]) -> str:
 
 
 def _states(connection: EndpointConnection, timeout_s: float) -> list[EndpointState]:
-    return read_endpoints(connection.json_page(PageName.ENDPOINTS, timeout_s=timeout_s))
+    return read_endpoints(connection.json_page(PageName.ENDPOINTS, {"limit": str(ENDPOINTS_MAX)}, timeout_s=timeout_s))
 
 
 def _below(connection: EndpointConnection, url: str, timeout_s: float) -> Iterator[str]:

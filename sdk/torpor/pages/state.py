@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from torpor.calling.connection import EndpointConnection
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.state import DecisionRow, EndpointState, read_decisions, read_endpoints
+from torpor_endpoint.core.pages.state import MODELS_MAX, DecisionRow, EndpointState, read_decisions, read_endpoints
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,10 @@ def names(sagemaker: Any) -> list[str]:
     return [found["EndpointName"] for page in pages for found in page["Endpoints"]]
 
 
-def statuses(connection: EndpointConnection) -> list[Status]:
-    """The status of each endpoint, sorted by name, through SageMaker's API."""
-    described = (connection.sagemaker("DescribeEndpoint", EndpointName=name) for name in _listed(connection))
+def statuses(connection: EndpointConnection, most: int | None = None) -> list[Status]:
+    """The status of each endpoint, or of the first ones, sorted by name, through SageMaker's API."""
+    names = islice(_listed(connection), most)
+    described = (connection.sagemaker("DescribeEndpoint", EndpointName=name) for name in names)
     return [
         Status(found["EndpointName"], found["EndpointStatus"], found.get("FailureReason", "")) for found in described
     ]
@@ -43,13 +45,20 @@ def _listed(connection: EndpointConnection) -> Iterator[str]:
         more = {"NextToken": page["NextToken"]}
 
 
-ALL_MODELS = 999_999_999
-
-
-def endpoints(connection: EndpointConnection, most_models: int = ALL_MODELS) -> list[EndpointState]:
-    """Every endpoint in service, with so many models of each container, those that were called last. Raises
-    EndpointUnreachable."""
-    return read_endpoints(connection.json_page(PageName.ENDPOINTS, {"models": str(most_models)}))
+def endpoints(
+    connection: EndpointConnection, most_models: int = MODELS_MAX, most: int | None = None
+) -> list[EndpointState]:
+    """Every endpoint in service by name, or the first ones, with so many models of each container, those that were
+    called last. Of one endpoint the page lists MODELS_MAX at most. Raises EndpointUnreachable."""
+    found: list[EndpointState] = []
+    asked = {"models": str(most_models)} | ({} if most is None else {"limit": str(most)})
+    after = ""
+    while True:
+        page = connection.json_page(PageName.ENDPOINTS, asked | ({"after": after} if after else {}))
+        found += read_endpoints(page)
+        after = page.get("next", "")
+        if not after or (most is not None and len(found) >= most):
+            return found[:most]
 
 
 def decisions(connection: EndpointConnection, endpoint: str, model: str) -> list[DecisionRow]:

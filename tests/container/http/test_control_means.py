@@ -14,13 +14,14 @@ from torpor_container.http.control_means import ControlMeans
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.models.loader import Found, Loaded, Placed
+from torpor_container.modes.model_reports import StateRequest
 
 
 class NoServing:
     """Serves nothing: the routes of the clock ask for no model."""
 
 
-async def no_state(after: int, model: str | None) -> wire.InstanceStatus:
+async def no_state(asked: StateRequest) -> wire.InstanceStatus:
     raise NotImplementedError
 
 

@@ -39,7 +39,7 @@ def test_only_instances_that_are_called_are_read_again() -> None:
                 asked = [one for one in fake.pool.ready if wanted(fake.pool, one)]
                 read.append(len(asked))
                 for one in asked:
-                    readings.read(one.id, InstanceReading(0.0, {"primary": cast("Any", REPORT)}))
+                    readings.read(one.id, InstanceReading(0.0, {"primary": cast("Any", REPORT)}, {}))
 
             looking = Looking(
                 roster, cards, MetricRegistry(fake.epoch), readings, refresh, fake.epoch, no_record, no_components

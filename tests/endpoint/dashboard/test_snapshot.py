@@ -19,6 +19,7 @@ from torpor_endpoint.dashboard.rollout_rows import rollout_row
 from torpor_endpoint.dashboard.snapshot import snapshot, state_of_pool
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.readings import InstanceReading
+from torpor_endpoint.fleet.supervision.resident_models import ResidentModels
 from torpor_endpoint.in_service.served_endpoints import TrafficShift
 
 NOW_S = 1e9
@@ -50,7 +51,11 @@ def status(**used: tuple[int, float]) -> wire.InstanceStatus:
 def seen(fake: PoolOnFakeHost, report: wire.InstanceStatus, at_s: float = NOW_S, before: Any = None) -> dict[str, Any]:
     """The snapshot of an endpoint with this pool, whose instances all report this."""
     live = FleetEndpoint("shop", "arn", {"v": fake.pool})
-    readings = {one.id: InstanceReading(at_s, {"primary": report}) for one in fake.pool.incarnations}
+    models = ResidentModels()
+    models.take(report, at_s)
+    readings = {
+        one.id: InstanceReading(at_s, {"primary": report}, {"primary": models}) for one in fake.pool.incarnations
+    }
     cards = [Card("shop", 1.0, 1.0, "InService"), Card("new", 2.0, 2.0, "Creating")]
     return snapshot(cards, [live], readings, {("shop", "v"): VariantFigures(requests=7)}, before or {})
 

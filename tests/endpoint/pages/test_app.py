@@ -87,7 +87,7 @@ def test_the_index_names_every_page(tmp_path: Path) -> None:
     [
         ("cold-starts?since=abc", "'since': known are endpoint, model, since_s, limit, order"),
         ("costs?since_s=0&limit=1", "'limit': known are endpoint, since_s, until_s, models"),
-        ("endpoints?limit=1", "'limit': known are endpoint, models"),
+        ("endpoints?order=1", "'order': known are endpoint, models, limit, after"),
     ],
 )
 def test_a_parameter_that_a_page_does_not_know_is_refused(tmp_path: Path, target: str, known: str) -> None:

@@ -1,5 +1,6 @@
 """The pages of the current state: endpoints, variants, instances and models; decisions; and retired models."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
@@ -11,6 +12,11 @@ from torpor_endpoint.core.pages.model_groups import GroupState
 
 MODELS_LISTED = 100
 """So many models of each container are on the page of endpoints, unless it is asked for another number."""
+MODELS_MAX = 10_000
+"""So many models of one endpoint are on it at most, in equal shares of its containers."""
+ENDPOINTS_LISTED = 100
+"""So many endpoints are on a page, unless it is asked for another number. It ends sooner with MODELS_MAX models."""
+ENDPOINTS_MAX = 1_000
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def container_page(name: str, status: wire.InstanceStatus | None, most_models: i
     return on_gpu | {
         "name": name,
         "models": nsmallest(most_models, status["models"], key=lambda model: model["idle_s"]),
-        "model_count": len(status["models"]),
+        "model_count": status.get("model_count", len(status["models"])),
         "budget_bytes": status["budget_bytes"],
         "used_bytes": status["used_bytes"],
         "disk_bytes": status["disk_bytes"],
@@ -223,8 +229,21 @@ def endpoint_page(name: str, trouble: str | None, variants: Sequence[Json]) -> J
     return {"name": name, **({"trouble": trouble} if trouble else {}), "variants": list(variants)}
 
 
-def endpoints_page(endpoints: Sequence[Json]) -> Json:
-    return {"endpoints": list(endpoints)}
+def share_of(most_models: int, containers: int) -> int:
+    """How many models of each container are listed, of an endpoint with so many containers: one at least, if any."""
+    return min(most_models, max(1, MODELS_MAX // max(1, containers)))
+
+
+def models_on(endpoint: Json) -> int:
+    """How many models an endpoint's page lists."""
+    instances = (instance for variant in endpoint["variants"] for instance in variant["instances"])
+    return sum(len(one.get("models", ())) for instance in instances for one in instance["containers"])
+
+
+def endpoints_page(endpoints: Sequence[bytes], after: str = "") -> bytes:
+    """Of endpoints in JSON. `after` is the name of the last one, if there are more: the next page begins after it."""
+    more = b', "next": %b' % json.dumps(after).encode() if after else b""
+    return b'{"endpoints": [%b]%b}' % (b", ".join(endpoints), more)
 
 
 def read_endpoints(page: Json) -> list[EndpointState]:

@@ -99,7 +99,7 @@ class MemorySharing:
 
     async def _read(self, container: LiveContainer, place: int) -> None:
         """Learn what a container uses now. One that does not answer is fixed, until it answers again."""
-        state = await state_of(container, container.shared_seq)
+        state = await state_of(container, container.shared_seq, most=0)
         if container is not self._incarnation.containers[place]:
             return  # it was replaced meanwhile
         if state is None:

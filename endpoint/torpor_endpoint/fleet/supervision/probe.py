@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
@@ -44,12 +44,17 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
     return (state["unready"] or state["fault"]) if state["fault"] is not None else None
 
 
-async def state_of(container: LiveContainer, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+async def state_of(
+    container: LiveContainer, after: int = 0, model: str = "", most: int | None = None, since: int | None = None
+) -> wire.InstanceStatus | None:
     """The container's own report of its state; None if it does not answer.
 
-    The report has the decisions later than number `after`, and only those about `model` if it is given.
+    The report has the decisions later than number `after`, and only those about `model` if it is given. It has all
+    models in memory, the `most` that were called last, or those that changed `since` a report.
     """
-    path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
+    asked = {"after": after, "model": model or None, "most": most, "since": since}
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    path = f"{wire.STATE}?{query}"
     try:
         answer = await container.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
     except UpstreamError:

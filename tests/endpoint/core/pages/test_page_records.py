@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
 from torpor_container import wire
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
@@ -26,6 +28,7 @@ from torpor_endpoint.core.pages.state import (
     read_endpoints,
     read_retired,
     retired_page,
+    share_of,
     variant_page,
 )
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
@@ -61,6 +64,24 @@ def sent(page: dict[str, Any]) -> dict[str, Any]:
     return received
 
 
+def page_of(*endpoints: dict[str, Any], after: str = "") -> dict[str, Any]:
+    received: dict[str, Any] = json.loads(endpoints_page([json.dumps(one).encode() for one in endpoints], after))
+    return received
+
+
+def test_a_page_says_where_the_next_one_begins() -> None:
+    assert page_of() == {"endpoints": []}
+    found = page_of(endpoint_page("a", None, []), endpoint_page('b"', None, []), after='b"')
+    assert ([one["name"] for one in found["endpoints"]], found["next"]) == (["a", 'b"'], 'b"')
+
+
+@pytest.mark.parametrize(
+    ("asked", "containers", "listed"), [(100, 1, 100), (10**6, 1, 10_000), (100, 1000, 10), (100, 10**6, 1), (0, 5, 0)]
+)
+def test_containers_have_equal_shares_of_an_endpoints_models(asked: int, containers: int, listed: int) -> None:
+    assert share_of(asked, containers) == listed
+
+
 def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     instances = [
         instance_page("i-1", "v-0", 1, [("before", None), ("xgb", STATUS)]),
@@ -69,7 +90,7 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     variant = variant_page(
         "v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True, traffic=VariantTraffic(7, 1)
     )
-    (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
+    (found,) = read_endpoints(page_of(endpoint_page("houses", None, [variant])))
     model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3)
     containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,), 1))
     first = InstanceState("i-1", "v-0", 1, containers)
@@ -92,7 +113,7 @@ def test_a_page_lists_the_models_that_were_called_last_and_counts_all() -> None:
 
 
 def test_an_endpoint_in_trouble_has_the_reason() -> None:
-    (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", "its image is not known", [])])))
+    (found,) = read_endpoints(page_of(endpoint_page("houses", "its image is not known", [])))
     assert found.trouble == "its image is not known"
 
 

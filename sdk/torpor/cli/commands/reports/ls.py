@@ -23,21 +23,26 @@ if TYPE_CHECKING:
     from torpor.cli.json_records import EndpointEntry
 
 
+LISTED = 100
+
+
 def ls(
     models: Annotated[
         int, typer.Option(min=0, help="So many models of each container, the latest called first.", metavar="N")
     ] = MODELS_LISTED,
+    limit: Annotated[int, typer.Option(min=1, help="So many endpoints, by name.", metavar="N")] = LISTED,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """List endpoints, instances and the models in memory."""
     connection = connected(url)
-    serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection, models)}
-    found = state.statuses(connection)
+    found = state.statuses(connection, limit + 1)
+    more, found = found[limit:], found[:limit]
+    serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection, models, limit)}
     if as_json:
         from torpor.cli.json_records import LsOutput
 
-        print_json(LsOutput(tuple(entry(status, serving.get(status.name)) for status in found)))
+        print_json(LsOutput(tuple(entry(status, serving.get(status.name)) for status in found), bool(more)))
         return
     if not found:
         console().print(NO_ENDPOINT)
@@ -47,6 +52,8 @@ def ls(
         console().print(headline(status, trouble), style="bold", soft_wrap=True)
         if endpoint and endpoint.variants:
             console().print(table(endpoint))
+    if more:
+        console().print(f"and more, from {more[0].name} on: --limit", style="dim")
 
 
 def entry(status: state.Status, endpoint: EndpointState | None) -> "EndpointEntry":
