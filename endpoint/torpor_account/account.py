@@ -85,6 +85,8 @@ class AccountSurroundings:
     """Brings the metrics up to date before they are read."""
     writing: Callable[[], Collection[Path]] = tuple
     """The logs that a running process still writes."""
+    endpoints: Callable[[], int] = lambda: 0
+    """How many endpoints are in service: there is room for the metrics of all."""
 
 
 class Account:
@@ -109,7 +111,7 @@ class Account:
         self.denials = self._denials() if options.auth else None
         self.rates = CallRates.read(options.rate_limits)
         # metrics, alarms, logs
-        self.registry = MetricRegistry(around.epoch)
+        self.registry = MetricRegistry(around.epoch, endpoints=around.endpoints)
         self.long_tail = LongTail(self.number)
         self.topics = Topics(self.long_tail.answer)
         self.event_bus = EventBus(self.long_tail.answer, partial(self.long_tail.asked, "events"))

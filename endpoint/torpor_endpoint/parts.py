@@ -88,9 +88,8 @@ class Parts:
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = self._injector() if options.faults else None
         # the account, with what it asks of the parts that come after it
-        around = AccountSurroundings(
-            RECORDS, epoch, self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs
-        )
+        asked = (self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs, self._in_service)
+        around = AccountSurroundings(RECORDS, epoch, *asked)
         self.account = compose(options, around)
         self.folders = self.account.folders
         self.surroundings = surroundings_of(options, self.folders, self._ahead_s)
@@ -224,6 +223,9 @@ class Parts:
         self.readings.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
+
+    def _in_service(self) -> int:
+        return len(self.roster)
 
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""

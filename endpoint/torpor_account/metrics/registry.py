@@ -9,6 +9,8 @@ from torpor_account.metrics.metrics import Metric, is_reserved
 from torpor_account.metrics.series import Series, SeriesKey
 
 SERIES_MAX = 10_000
+SERIES_OF_ENDPOINT = 200
+"""Room for those of one endpoint with a few variants: no endpoint in service loses its counts to another."""
 
 AGEING_PERIOD_S = 300.0
 
@@ -21,11 +23,15 @@ class MetricRegistry:
     """All series. `clock` gives epoch seconds. Beyond `series_max`, the series that was silent longest is removed.
 
     Torpor's own series and those of callers are counted apart: no number of custom metrics removes one of Torpor's.
-    One thread writes (the event loop's); any thread may read.
+    Of these there may be more, by how many `endpoints` are in service. One thread writes (the event loop's); any thread
+    may read.
     """
 
-    def __init__(self, clock: Callable[[], float], series_max: int = SERIES_MAX) -> None:
+    def __init__(
+        self, clock: Callable[[], float], series_max: int = SERIES_MAX, endpoints: Callable[[], int] = lambda: 0
+    ) -> None:
         self.clock = clock
+        self._endpoints = endpoints
         self._series_max = series_max
         self._series: dict[tuple[str, str], dict[SeriesKey, Series]] = {}
         # By whether the namespace is reserved; the longest silent first. For the writing thread only.
@@ -72,11 +78,15 @@ class MetricRegistry:
         """List the series as the newest. Each new minute calls this, so a removed series that is written comes back."""
         family = self._series.setdefault((series.key.namespace, series.key.name), {})
         listed = family.setdefault(series.key, series)
-        by_silence = self._by_silence[is_reserved(series.key.namespace)]
+        own = is_reserved(series.key.namespace)
+        by_silence = self._by_silence[own]
         by_silence[listed] = None
         by_silence.move_to_end(listed)
-        if len(by_silence) > self._series_max:
+        if len(by_silence) > self._series_max and not (own and len(by_silence) <= self._most_own()):
             self._drop(next(iter(by_silence)))
+
+    def _most_own(self) -> int:
+        return max(self._series_max, SERIES_OF_ENDPOINT * self._endpoints())
 
     def _drop(self, series: Series) -> None:
         name = (series.key.namespace, series.key.name)

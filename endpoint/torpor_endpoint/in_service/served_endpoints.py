@@ -198,6 +198,13 @@ class Roster(Generic[P]):
     def __contains__(self, name: object) -> bool:
         return name in self._serving
 
+    def __len__(self) -> int:
+        return len(self._serving)
+
+    def __bool__(self) -> bool:
+        """A roster without endpoints is one all the same."""
+        return True
+
     def __iter__(self) -> Iterator[LiveEndpoint[P]]:
         return iter(tuple(self._serving.values()))
 

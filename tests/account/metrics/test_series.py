@@ -12,7 +12,7 @@ from torpor_account.metrics import sketch
 from torpor_account.metrics.distribution import percentile
 from torpor_account.metrics.fine_series import FINE_KEPT_S, FineSeries
 from torpor_account.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
-from torpor_account.metrics.registry import MetricRegistry, age
+from torpor_account.metrics.registry import SERIES_OF_ENDPOINT, MetricRegistry, age
 from torpor_account.metrics.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
 from torpor_account.metrics.statistics import statistic
 from torpor_account.metrics.tally import Tally
@@ -252,6 +252,23 @@ def test_the_series_silent_for_longest_is_dropped_past_the_limit_and_can_be_writ
     handles[0].add(1, NOON_S + 360)
     assert handles[0] in list(registry.find())
     assert len(list(registry.find())) == 3
+
+
+def test_endpoints_in_service_have_room_for_their_series_and_callers_have_no_more() -> None:
+    there = [2]
+    registry = MetricRegistry(lambda: NOON_S, series_max=3, endpoints=lambda: there[0])
+    written = [
+        registry.series(INVOCATIONS, {**VARIANT, "VariantName": f"v{n}"}) for n in range(2 * SERIES_OF_ENDPOINT + 1)
+    ]
+    for one in written:
+        one.add(1, NOON_S)
+    assert len(list(registry.find())) == 2 * SERIES_OF_ENDPOINT
+    there[0] = 3
+    written[0].add(1, NOON_S + 60)
+    assert len(list(registry.find())) == 2 * SERIES_OF_ENDPOINT + 1
+    for number in range(10):
+        registry.at(SeriesKey("shop", f"m{number}", (), "None")).add(1, NOON_S)
+    assert len(list(registry.find("shop"))) == 3
 
 
 def test_a_series_has_the_dimensions_of_its_metric() -> None:
