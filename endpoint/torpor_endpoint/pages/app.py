@@ -1,7 +1,6 @@
 """Answers Torpor's own pages under `/_torpor/`. `pages.lifespan` answers the page of health."""
 
 import asyncio
-import json
 import logging
 import re
 import sys
@@ -29,11 +28,8 @@ from torpor_endpoint.core.pages.state import (
     ENDPOINTS_LISTED,
     ENDPOINTS_MAX,
     MODELS_LISTED,
-    MODELS_MAX,
     VariantState,
     decisions_page,
-    endpoints_page,
-    models_on,
     read_decisions,
 )
 from torpor_endpoint.core.pages.story import Story
@@ -42,7 +38,7 @@ from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.pages.log_tails import tails
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
-from torpor_endpoint.pages.shown_endpoint import decisions_of, shown_endpoint
+from torpor_endpoint.pages.shown_endpoint import decisions_of, shown_endpoint, shown_page
 
 if TYPE_CHECKING:
     from torpor_account.metrics.prometheus import MetricPage
@@ -58,8 +54,6 @@ log = logging.getLogger(__name__)
 
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 COUNT_DIGITS = 9
-TOGETHER = 10
-"""The instances of so many endpoints are asked at once for a page."""
 
 
 @dataclass(frozen=True)
@@ -131,18 +125,8 @@ class OwnPages:
         most = min(_count(request, "limit", ENDPOINTS_LISTED), ENDPOINTS_MAX) or 1
         self.settle()
         traffic = RecentTraffic(self.registry)
-        page, listed = list[bytes](), 0
-        for first in range(0, min(most, len(shown)), TOGETHER):
-            together = shown[first : min(first + TOGETHER, most)]
-            for found in await asyncio.gather(*(shown_endpoint(live, traffic, most_models) for live in together)):
-                if listed < MODELS_MAX:
-                    page.append(json.dumps(found).encode())
-                    listed += models_on(found)
-                    await asyncio.sleep(0)  # requests come first
-            if listed >= MODELS_MAX:
-                break
-        more = shown[len(page) - 1].name if len(page) < len(shown) else ""
-        return Response(endpoints_page(page, more), media_type="application/json")
+        body = await shown_page(shown, most, lambda live: shown_endpoint(live, traffic, most_models))
+        return Response(body, media_type="application/json")
 
     def _later(self, after: str) -> list[FleetEndpoint]:
         """The endpoints whose names come after this one, by name."""

@@ -1,14 +1,19 @@
 """Reads what the pages show of an endpoint from its instances, which are asked at once."""
 
 import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
 
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.model_groups import group_states
 from torpor_endpoint.core.pages.state import (
+    MODELS_MAX,
     VariantTraffic,
     decision_page,
     endpoint_page,
+    endpoints_page,
     instance_page,
+    models_on,
     share_of,
     variant_page,
 )
@@ -17,6 +22,28 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
+
+TOGETHER = 10
+"""The instances of so many endpoints are asked at once for a page."""
+
+
+async def shown_page(
+    endpoints: Sequence[FleetEndpoint], most: int, shown: Callable[[FleetEndpoint], Awaitable[Json]]
+) -> bytes:
+    """The first endpoints in JSON, `most` at most: fewer once they list MODELS_MAX models. It gives requests their turn
+    after each endpoint."""
+    page, listed = list[bytes](), 0
+    for first in range(0, min(most, len(endpoints)), TOGETHER):
+        together = endpoints[first : min(first + TOGETHER, most)]
+        for found in await asyncio.gather(*map(shown, together)):
+            if listed < MODELS_MAX:
+                page.append(json.dumps(found).encode())
+                listed += models_on(found)
+                await asyncio.sleep(0)
+        if listed >= MODELS_MAX:
+            break
+    more = endpoints[len(page) - 1].name if len(page) < len(endpoints) else ""
+    return endpoints_page(page, more)
 
 
 async def shown_endpoint(live: FleetEndpoint, traffic: RecentTraffic, most_models: int) -> Json:

@@ -40,7 +40,7 @@ class FakeContainer(Upstream):
         if method == "POST":
             self._change(json.loads(body[0])["budget_bytes"] // MIB)
             return answer({"budget_bytes": self.budget * MIB, "used_bytes": self.used * MIB})
-        after = int(path.partition("after=")[2])
+        after = int(path.partition("after=")[2].partition("&")[0])
         state = {"budget_bytes": self.budget * MIB, "used_bytes": self.used * MIB, "waiting": self.waiting}
         return answer({**NOTHING, **state, "decisions": self.decisions[after:], "last_seq": len(self.decisions)})
 
