@@ -68,6 +68,8 @@ class ForkingProcess:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.setsid()
+            tell(descriptors[0], os.getpid())  # whoever hears of it finds its session
             take_place(start, descriptors[1:], parent)
             for descriptor in (*descriptors, *self._told.values(), self._woken, self._wakes):
                 os.close(descriptor)
@@ -77,7 +79,6 @@ class ForkingProcess:
         for descriptor in others:
             os.close(descriptor)
         self._told[pid] = told
-        tell(told, pid)
         return None
 
     def _reap(self) -> None:
@@ -96,9 +97,8 @@ def tell(descriptor: int, number: int) -> None:
 
 
 def take_place(start: Start, descriptors: list[int], parent: int) -> None:
-    """In a child: a session of its own, and the descriptors, folder and variables of the program. What is open beyond
-    OWN_FROM belongs to what is imported."""
-    os.setsid()
+    """In a child: the descriptors, folder and variables of the program. What is open beyond OWN_FROM belongs to what
+    is imported."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)  # it has ended already
