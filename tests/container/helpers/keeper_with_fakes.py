@@ -171,6 +171,10 @@ class KeeperWithFakes:
     def clock(self) -> float:
         return asyncio.get_running_loop().time()
 
+    def wait_at_most(self, ready_wait_s: float) -> None:
+        """How long calls wait from now on. A call that must be answered keeps the usual time, on a busy machine too."""
+        self.keeper._ready_wait_s = ready_wait_s
+
     async def call(self, name: str, only_loaded: bool = False) -> bytes:
         """One invocation, as the instance makes it."""
         timing = Timing(self.clock)

@@ -46,11 +46,13 @@ def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:
 
 def test_a_call_that_times_out_does_not_stop_the_load() -> None:
     async def story() -> None:
-        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
+        instance, gate = KeeperWithFakes(), asyncio.Event()
         instance.models.pause = gate.wait
+        instance.wait_at_most(0.02)
         with pytest.raises(NotReady):
             await instance.call("a")
         gate.set()
+        instance.wait_at_most(60.0)
         assert await instance.call("a") == b"a"
         assert instance.models.counts()["load", "a"] == 1
 
@@ -270,16 +272,18 @@ def test_a_call_waits_for_a_model_that_cannot_leave_as_long_as_for_any_load() ->
     """One of its workers ended, and another one answers a stream that does not end."""
 
     async def story() -> None:
-        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
+        instance, gate = KeeperWithFakes(), asyncio.Event()
         await instance.call("a")
         instance.models.pause = gate.wait
         inside = asyncio.create_task(instance.call("a"))
         await asyncio.sleep(0)
         only(instance).alive = False
+        instance.wait_at_most(0.02)
         with pytest.raises(NotReady):
             await instance.call("a")
         assert instance.pins() == 1
         gate.set()
+        instance.wait_at_most(60.0)
         await asyncio.gather(inside, return_exceptions=True)
         assert await instance.call("a") == b"a"
 
@@ -318,7 +322,8 @@ def test_memory_taken_for_a_while_refuses_no_load_afterwards() -> None:
 
 def test_without_a_cache_a_model_is_unloaded_even_if_its_caller_timed_out() -> None:
     async def story() -> None:
-        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05), cache=False), asyncio.Event()
+        instance, gate = KeeperWithFakes(cache=False), asyncio.Event()
+        instance.wait_at_most(0.02)
         instance.models.pause = gate.wait
         with pytest.raises(NotReady):
             await instance.call("a")

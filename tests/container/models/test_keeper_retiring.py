@@ -8,7 +8,6 @@ import pytest
 
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from torpor_container.errors import NotReady
-from torpor_container.models.keeper import WaitLimits
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -87,12 +86,13 @@ def test_a_failed_load_of_a_retired_model_blocks_no_later_call() -> None:
 
 def test_a_call_that_waits_for_an_old_copy_to_end_has_the_time_limit_of_a_load() -> None:
     async def story() -> None:
-        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
+        instance, gate = KeeperWithFakes(), asyncio.Event()
         await instance.call("a")
         instance.models.pause = gate.wait
         busy = asyncio.create_task(instance.call("a"))
         await asyncio.sleep(0)
         instance.keeper.retire("a", "why", doubt=False)
+        instance.wait_at_most(0.02)
         with pytest.raises(NotReady):
             await instance.call("a")
         gate.set()

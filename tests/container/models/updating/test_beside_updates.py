@@ -11,7 +11,6 @@ from tests.container.helpers.fake_store import FakeStore, disk_tier
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from tests.helpers.waiting import reached
 from torpor_container.errors import LoadFailed
-from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.updating.beside_updates import BesideUpdates
 
 
@@ -20,7 +19,7 @@ class Instance(KeeperWithFakes):
 
     def __init__(self, folder: Path, room: int = 2) -> None:
         self.store = FakeStore(a=b"one")
-        super().__init__(room, WaitLimits(ready_wait_s=60.0), disk_tier=disk_tier(folder, self.store))
+        super().__init__(room, disk_tier=disk_tier(folder, self.store))
         self.updates = BesideUpdates(self.keeper, self.keeper._freshness, self.clock)
 
     async def called(self) -> bytes:
@@ -140,13 +139,14 @@ def test_a_load_beside_that_takes_longer_than_a_call_waits_takes_over_all_the_sa
     async def story() -> None:
         instance, gate = Instance(tmp_path), asyncio.Event()
         await instance.called()
-        instance.keeper._ready_wait_s = 0.02
+        instance.wait_at_most(0.02)
         instance.hold_loads_of("a/.", gate)
         update = instance.updating(b"two")
         await instance.models.until("load", "a/.")
         await asyncio.sleep(0.1)
         assert instance.keeper.name_of("a") == "a"
         gate.set()
+        instance.wait_at_most(60.0)
         await update
         assert (await instance.called(), instance.loads("a/.")) == (b"a/.", 1)
 
