@@ -32,7 +32,12 @@ from torpor_endpoint.telemetry.durations import DURATION, RequestDurations
 
 SCOPE = InstrumentationScope("torpor")
 UNITS = {"Microseconds": "s", "Milliseconds": "s", "Seconds": "s", "Percent": "1", "Count": "1", "None": "1"}
-DIMENSIONS = {"EndpointName": "torpor.endpoint", "VariantName": "torpor.variant", "ContainerName": "torpor.container"}
+DIMENSIONS = {
+    "EndpointName": "torpor.endpoint",
+    "VariantName": "torpor.variant",
+    "ContainerName": "torpor.container",
+    "Face": "torpor.face",
+}
 SUFFIXES = ("_seconds", "_ratio")
 """What Prometheus has for a unit. OpenTelemetry's names have none."""
 CUMULATIVE = AggregationTemporality.CUMULATIVE

@@ -35,6 +35,18 @@ def sent(of: MetricRegistry) -> dict[str, Any]:
     return {metric.name: metric for scope in resource.scope_metrics for metric in scope.metrics}
 
 
+def test_a_sample_of_every_metric_has_its_dimensions_as_attributes() -> None:
+    held = MetricRegistry(lambda: NOW_S)
+    for metric in METRICS:
+        series = held.series(metric, dict.fromkeys(metric.dimensions, "shop"))
+        series.put("i-1", 1.0, NOW_S) if "GAUGE" in metric.shown.name else series.add(1, NOW_S, 1)
+    points = [(name, point.attributes) for name, one in sent(held).items() for point in one.data.data_points]
+    assert {name for name, _ in points} == {
+        otlp_name(metric) for metric in METRICS if "EndpointName" in metric.dimensions
+    }
+    assert all(attributes["torpor.endpoint"] == "shop" for _, attributes in points)
+
+
 def test_the_numbers_are_those_of_the_page_for_prometheus() -> None:
     held = registry()
     page = {
