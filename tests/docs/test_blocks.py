@@ -18,7 +18,11 @@ from tests.markdown import PAGES, ROOT
 from tests.sdk.helpers.forked_endpoints import forked_endpoints
 from torpor.hosting.endpoint_modules import ANALYZER
 
-LOADS: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
+LOADS: dict[str, Callable[[str], Any]] = {
+    "toml": tomllib.loads,
+    "json": json.loads,
+    "yaml": lambda text: [*yaml.safe_load_all(text)],
+}
 NAMES = {page: str(page.relative_to(ROOT)) for page in PAGES}
 RUNNABLE = [page for page in PAGES if any(block.runs for block in blocks(page.read_text()))]
 

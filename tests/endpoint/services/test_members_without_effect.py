@@ -10,6 +10,7 @@ from torpor_account.aws.service_models import Shape, service_model
 from torpor_endpoint.services.service_register import SERVICES
 
 ENDPOINT = Path(torpor_endpoint.__file__).parent
+ALIKE = ENDPOINT / "services" / "jobs" / "job_operations.py"
 JOBS = {"CreateTrainingJob": "training", "CreateProcessingJob": "processing", "CreateTransformJob": "transform"}
 REFUSED = {
     # rules of the job name what contains them, or refuse all but what they name
@@ -38,10 +39,10 @@ LISTED = {operation: set(names) for one in SERVICES for operation, names in one.
 
 
 def source(folder: str) -> str:
-    """The code of the operations, and that of the decisions behind them."""
+    """The code of the operations, with what those of all jobs share, and that of the decisions behind them."""
     rooms = (ENDPOINT / "services" / folder, ENDPOINT / "core" / folder)
     files = [path for room in rooms for path in room.rglob("*.py") if path.name != "differences.py"]
-    return "".join(path.read_text() for path in files)
+    return "".join(path.read_text() for path in [*files, ALIKE])
 
 
 def unread(shape: Shape, code: str, path: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ from torpor.simulator.engine.call_records import (
     VariantCalls,
     VariantCounts,
 )
-from torpor.simulator.engine.handovers.brought_models import BringsModels
+from torpor.simulator.engine.handovers.brought_models import BroughtModels, in_use
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
@@ -27,12 +27,12 @@ from torpor.workloads.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
-from torpor_endpoint.core.placement import FleetLoad
+from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
 from torpor_endpoint.core.sending.machine import SEND
 
 
 @dataclass(slots=True, eq=False)
-class SimulatedInstance(BringsModels):
+class SimulatedInstance(PlacedInstance):
     """`turns` decides which request predicts next. Once the instance is `retired` and its last request has ended, it
     calls `emptied` with its slot. Without `cache`, a model is unloaded, and deleted from disk, as soon as it has served
     its requests. Models are being unloaded until `leaving_until_s`. In a pipeline, a request passes all containers of
@@ -57,6 +57,7 @@ class SimulatedInstance(BringsModels):
     fleet: FleetLoad = field(default_factory=FleetLoad)
     retired: bool = False  # the instance gets no new requests
     containers: Sequence[SimulatedContainer | None] = ()  # of a pipeline; None is the one with the models
+    brought: BroughtModels = field(init=False)
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
     _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
@@ -69,6 +70,8 @@ class SimulatedInstance(BringsModels):
     def __post_init__(self) -> None:
         self._waiters = WaitingRoom(self.kernel, self.memory)
         self._minds_idle = self.resting is not None or not self.cache or self.memory.selective
+        known = self.kernel, self.memory, self.resting, self._models, self._waiters, self._minds_idle
+        self.brought = BroughtModels(*known, self._lead, self._idle)
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
         self._left = self._unloaded
@@ -108,7 +111,7 @@ class SimulatedInstance(BringsModels):
 
     def _enter(self, call: SimulatedCall) -> None:
         """The request is in the container with the models."""
-        if self.resting is not None and not self._in_use(call.model):
+        if self.resting is not None and not in_use(self.memory, call.model):
             self.resting.called(call.model, self.kernel.now_s)
         self._request(call)
 
@@ -198,8 +201,7 @@ class SimulatedInstance(BringsModels):
         self._waiters.notify()
         if model.expected:
             self.kernel.soon(self._unpin, name)
-        if model.brought is not None:
-            self._tell_brought(model, True)
+        self.brought.ended(model, True)
 
     def _unpin(self, name: str) -> None:
         """End the pin of a model that was loaded before any request. Those that waited for room have asked again by
@@ -241,8 +243,7 @@ class SimulatedInstance(BringsModels):
             call.outcome = FAILED
             call.ready_s = call.done_s = now_s
             self._answer(call)
-        if model.brought is not None:
-            self._tell_brought(model, False)
+        self.brought.ended(model, False)
 
     def _answer(self, call: SimulatedCall) -> None:
         if self.containers:
@@ -253,10 +254,6 @@ class SimulatedInstance(BringsModels):
         self.calls.ended(call)
         if self.retired and not self.in_flight:
             self.emptied(self.slot)
-
-    def _in_use(self, name: str) -> bool:
-        model = self.memory.get(name)
-        return model is not None and model.pins > 0
 
     # -- the prediction --------------------------------------------------------------------------------------------
     def _predicted(self, call: SimulatedCall) -> None:

@@ -3,52 +3,70 @@
 It decides nothing: the residency plans such a load as it plans one for a request.
 """
 
+from collections.abc import Callable
+
 from torpor.simulator.engine.call_records import Brought, InstanceModel
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.engine.waiting_room import WaitingRoom
 from torpor_container.core.occupancy import ModelStage
 from torpor_container.core.residency import HIT, LEAD, WAIT, Residency
 from torpor_container.core.resting import Resting
-from torpor_endpoint.core.placement import PlacedInstance
 
 
-class BringsModels(PlacedInstance):
-    """The part of an instance that brings models. The rest of it has the fields, and loads what it is told to."""
+def in_use(memory: Residency, name: str) -> bool:
+    """Whether a request has this model."""
+    model = memory.get(name)
+    return model is not None and model.pins > 0
 
-    __slots__ = ()
 
-    kernel: Kernel
-    memory: Residency
-    resting: Resting | None
-    _models: dict[str, InstanceModel]
-    _waiters: WaitingRoom
-    _minds_idle: bool
+class BroughtModels:
+    """What one instance brings. `lead` begins the load of a model, and `unused` is called with one whose last use has
+    ended, if the instance `minds` that."""
 
-    def _in_use(self, name: str) -> bool:
-        raise NotImplementedError
-
-    def _lead(self, name: str) -> InstanceModel:
-        raise NotImplementedError
-
-    def _idle(self, name: str) -> None:
-        raise NotImplementedError
+    def __init__(
+        self,
+        kernel: Kernel,
+        memory: Residency,
+        resting: Resting | None,
+        models: dict[str, InstanceModel],
+        waiters: WaitingRoom,
+        minds: bool,
+        lead: Callable[[str], InstanceModel],
+        unused: Callable[[str], None],
+    ) -> None:
+        self._kernel = kernel
+        self._memory = memory
+        self._resting = resting
+        self._models = models
+        self._waiters = waiters
+        self._minds = minds
+        self._lead = lead
+        self._unused = unused
 
     def has(self, name: str) -> bool:
         """Whether a request for this model begins no load."""
-        model = self.memory.get(name)
+        model = self._memory.get(name)
         return model is not None and model.stage is not ModelStage.LEAVING
 
     def bring(self, name: str, then: Brought) -> None:
         """Load a model for the requests to come, as for a request. `then` is told whether it is in memory."""
-        if self.resting is not None and not self._in_use(name):
-            self.resting.called(name, self.kernel.now_s)
+        if self._resting is not None and not in_use(self._memory, name):
+            self._resting.called(name, self._kernel.now_s)
         self._bring((name, then))
+
+    def ended(self, model: InstanceModel, here: bool) -> None:
+        """A load is over, and so is the use of it that each has who brought the model."""
+        told, model.brought = model.brought or (), None
+        for then in told:
+            if here:
+                self._kernel.soon(self._unpin, model.name)
+            then(here)
 
     def _bring(self, wanted: tuple[str, Brought]) -> None:
         name, then = wanted
-        plan = self.memory.request(name, self.kernel.now_s)
+        plan = self._memory.request(name, self._kernel.now_s)
         if plan is HIT:
-            self._unpin_brought(name)
+            self._unpin(name)
             then(True)
         elif plan is WAIT or plan is LEAD:
             model = self._models[name] if plan is WAIT else self._lead(name)
@@ -56,14 +74,6 @@ class BringsModels(PlacedInstance):
         else:
             self._waiters.wait(self._bring, wanted)
 
-    def _unpin_brought(self, name: str) -> None:
-        if self.memory.released(name) and (self._waiters.waiting or self._minds_idle):
-            self._idle(name)
-
-    def _tell_brought(self, model: InstanceModel, here: bool) -> None:
-        """The load for those that brought the model is over, and so is the use of it that each has."""
-        told, model.brought = model.brought or (), None
-        for then in told:
-            if here:
-                self.kernel.soon(self._unpin_brought, model.name)
-            then(here)
+    def _unpin(self, name: str) -> None:
+        if self._memory.released(name) and (self._waiters.waiting or self._minds):
+            self._unused(name)

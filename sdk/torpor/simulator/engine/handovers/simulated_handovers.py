@@ -43,7 +43,7 @@ class SimulatedHandovers:
         instance = ready.pick(model)
         if not ready.moving or (handover := ready.moving.get(model)) is None or handover.former is not instance:
             return instance
-        if not instance.has(self._names.get(model, model)):
+        if not instance.brought.has(self._names.get(model, model)):
             ready.arrived(model, handover.newcomer)
         return ready.pick(model)
 
@@ -55,8 +55,8 @@ class SimulatedHandovers:
         while (due := self._due.next(newcomer)) is not None:
             model, handover = due
             name = self._names.get(model, model)
-            if handover.former.has(name):
-                newcomer.bring(name, partial(self._brought, model, newcomer))
+            if handover.former.brought.has(name):
+                newcomer.brought.bring(name, partial(self._brought, model, newcomer))
             else:
                 self.ready.arrived(model, newcomer)
                 self._due.ended(newcomer)
