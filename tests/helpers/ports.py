@@ -5,8 +5,11 @@ import socket
 from contextlib import suppress
 from itertools import count
 
-FIRST, LAST = 10_000, 32_000
-"""Below those that the system gives to connections and to listeners on port 0: none of them takes one meanwhile."""
+from torpor_container.adapter.port_blocks import BLOCKS
+
+FIRST, LAST = 10_000, BLOCKS.start
+"""Below those that containers are told, and that the system gives to connections and to listeners on port 0: none of
+them takes one meanwhile."""
 
 _reserved: list[socket.socket] = []
 _next = count(os.getpid())

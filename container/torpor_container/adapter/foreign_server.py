@@ -1,23 +1,19 @@
 """Runs the processes of one foreign container, with their own ports and temporary folder, and stops them together."""
 
 import asyncio
-import fcntl
 import hashlib
 import logging
 import os
-import random
 import shutil
 import signal
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TextIO
 
 from torpor_container.adapter.memory_bound import until_exceeded
+from torpor_container.adapter.port_blocks import Block, free_block, private_folder, safe_range
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.image.server_command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
@@ -38,9 +34,6 @@ START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
 IDLE_MAX_S = 1.0
 GRACE_S = 20.0
 """AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
-BLOCKS = range(12000, 32000, 100)
-"""The first ports of blocks. A container serves on the first port of its block; the others are its safe range. All are
-below the ports that the system assigns, and below 32,768, the limit of Multi Model Server."""
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +65,7 @@ class ForeignServer:
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start it, and do not wait until it is ready. Raises OSError."""
         self._temp = await on_thread(_make_temporary_folder, self._base_dir)
-        self._block = _free_block()
+        self._block = free_block()
         port = self._block.port
         command = self._command.filled(self._places(port))
         self.models_dir.mkdir()
@@ -157,7 +150,7 @@ class ForeignServer:
         return {
             "SAGEMAKER_BIND_TO_PORT": str(port),
             **({"SAGEMAKER_BASE_DIR": OPT_ML} if self._command.opt_ml else {}),
-            "SAGEMAKER_SAFE_PORT_RANGE": f"{port + 1}-{port + BLOCKS.step - 1}",
+            "SAGEMAKER_SAFE_PORT_RANGE": safe_range(port),
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self._temp)),
         }
 
@@ -219,30 +212,6 @@ async def _stop(child: Child) -> None:
     await child.wait()
 
 
-@dataclass
-class Block:
-    """A block of ports, locked until `close`: a server may take seconds until it listens on the first of them."""
-
-    port: int
-    lock: TextIO
-
-    def close(self) -> None:
-        self.lock.close()
-
-
-def _free_block() -> Block:
-    """Lock a block whose first port is free. If another program takes the port, the container ends and starts anew."""
-    folder = _private(Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-ports")
-    for port in random.sample(BLOCKS, len(BLOCKS)):
-        held = (folder / str(port)).open("w")
-        with suppress(OSError):
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with socket.create_server(("127.0.0.1", port)):
-                return Block(port, held)
-        held.close()
-    raise OSError(f"none of the {len(BLOCKS)} ports for containers is free")
-
-
 def _make_temporary_folder(base_dir: Path) -> Path:
     """Make the temporary folder of this instance empty. It has the same path each time, so that none is left over.
 
@@ -251,15 +220,7 @@ def _make_temporary_folder(base_dir: Path) -> Path:
     digest = hashlib.sha256(os.fsencode(base_dir.absolute())).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-{digest}"
     shutil.rmtree(folder, ignore_errors=True)
-    return _private(folder)
-
-
-def _private(folder: Path) -> Path:
-    """Make a folder for this user alone. Raises PermissionError if another user has made it."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to another user")
-    return folder
+    return private_folder(folder)
 
 
 def _pauses() -> Iterator[float]:

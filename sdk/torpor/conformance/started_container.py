@@ -1,7 +1,6 @@
 """A container that is started by a command, as SageMaker starts an image with `serve`, and ended by its own id."""
 
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -11,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
+from torpor_container.adapter.port_blocks import free_block, safe_range
+
 DEFAULT_PORT = 8080
 PORT = "{port}"
 """Replaced in the command's arguments by the port."""
-BLOCKS = range(12100, 32000, 100)
-"""The ports that a container may be told; those up to the next are its safe range. All are below the ports that the
-system assigns, and below 32,768, the limit of Multi Model Server."""
 LOOK_S = 0.02
 END_S = 5.0
 """How long a container may take to end once its checks are done."""
@@ -33,12 +31,13 @@ class StartedContainer:
         self, command: Sequence[str], environment: Mapping[str, str], default_port: int = DEFAULT_PORT
     ) -> None:
         self.default_port = default_port
-        self.bound_port = free_port()
+        self._block = free_block()
+        self.bound_port = self._block.port
         self.names_port = any(PORT in word for word in command)
         self.default_port_was_free = not accepts(default_port)
         own = {
             "SAGEMAKER_BIND_TO_PORT": str(self.bound_port),
-            "SAGEMAKER_SAFE_PORT_RANGE": f"{self.bound_port + 1}-{self.bound_port + BLOCKS.step - 1}",
+            "SAGEMAKER_SAFE_PORT_RANGE": safe_range(self.bound_port),
         }
         self._asked_to_end = False
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115  it is open as long as the container runs
@@ -53,6 +52,7 @@ class StartedContainer:
             )
         except OSError:
             self._printed.close()
+            self._block.close()
             raise
         self.started_s = time.monotonic()
 
@@ -65,6 +65,7 @@ class StartedContainer:
         self.kill()
         self._process.wait()
         self._printed.close()
+        self._block.close()
 
     def kill(self) -> None:
         """Kill the process, and whatever it has started and left behind: its session."""
@@ -107,14 +108,6 @@ class StartedContainer:
         """The last lines that the container printed."""
         self._printed.seek(0)
         return "\n".join(self._printed.read().decode(errors="replace").splitlines()[-QUOTED_LINES:])
-
-
-def free_port() -> int:
-    """A port of BLOCKS that is free now. Raises OSError if none is."""
-    for port in random.sample(BLOCKS, len(BLOCKS)):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise OSError(f"none of the {len(BLOCKS)} ports for a container is free")
 
 
 def accepts(port: int) -> bool:

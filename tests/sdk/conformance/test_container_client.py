@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.helpers.ports import free_port
 from torpor.conformance.container_client import ContainerClient, NoContainerAnswer
-from torpor.conformance.started_container import free_port
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: Text/CSV; charset=utf-8\r\n"
 

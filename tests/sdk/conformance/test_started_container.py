@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.helpers.ports import free_port
 from tests.helpers.processes import marked
 from tests.sdk.helpers.broken_container import COMMAND_FAULTS, HURRIED, PIPELINE, SINGLE
 from torpor.conformance.container import CheckedContainer, Material
@@ -11,7 +12,7 @@ from torpor.conformance.container_client import ContainerClient
 from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.rule_run import Finding, run
 from torpor.conformance.rules import BY_ID
-from torpor.conformance.started_container import PORT, StartedContainer, free_port
+from torpor.conformance.started_container import PORT, StartedContainer
 
 RULES = [BY_ID[id] for id in ("starts", "listens", "ping-200", "invoke", "bind-to-port", "stops")]
 SERVE = [sys.executable, "-m", "tests.sdk.helpers.broken_container", "serve"]

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
+from tests.helpers.ports import free_port
 from tests.sdk.helpers.broken_container import (
     COMMAND_FAULTS,
     FAULTS,
@@ -20,7 +21,6 @@ from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import LISTENS
 from torpor.conformance.rule_run import Finding, run
 from torpor.conformance.rules import BY_ID, RULES
-from torpor.conformance.started_container import free_port
 
 KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
 
