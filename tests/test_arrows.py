@@ -87,6 +87,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.frozen_class",
         "torpor_container.typed_json",
         "torpor_container.content.writers",
+        "torpor_container.adapter.port_blocks",
     ),
 }
 
