@@ -1,5 +1,6 @@
 """Ports for servers that must be given one."""
 
+import atexit
 import os
 import socket
 from contextlib import suppress
@@ -39,3 +40,9 @@ def _reserve(port: int) -> bool:
     if mark not in _reserved:
         mark.close()
     return False
+
+
+@atexit.register
+def _free_all() -> None:
+    for mark in _reserved:
+        mark.close()
