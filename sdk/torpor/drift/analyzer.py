@@ -110,10 +110,11 @@ def seen_rows(seen: ModelRows, form: tuple[str, Mapping[str, Any]], source: Path
     if name == CSV:
         seen.add(_csv_rows(source, bool(settings.get("header"))))
         return 0
-    sides = tuple(settings.get("captureIndexNames", SIDES[:1]))
-    if sides not in SIDE_OF:
+    given = settings.get("captureIndexNames", [SIDES[0]])
+    side = next((side for names, side in SIDE_OF.items() if [*names] == given), None)
+    if side is None:
         raise TorporError(f"dataset_format: captureIndexNames must be of {', '.join(SIDES)}, in this order")
-    reading = CapturedRows(SIDE_OF[sides])
+    reading = CapturedRows(side)
     seen.add(reading.of(str(source), None))
     return sum(reading.skipped.values())
 

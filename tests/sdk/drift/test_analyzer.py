@@ -55,6 +55,8 @@ def test_captured_records_are_compared_model_by_model(root: Path) -> None:
     [
         ({"dataset_format": '{"parquet": {}}'}, "with one of csv, sagemakerCaptureJson"),
         ({"dataset_format": "csv"}, "with one of csv"),
+        ({"dataset_format": '{"sagemakerCaptureJson": {"captureIndexNames": 5}}'}, "captureIndexNames must be of"),
+        ({"dataset_format": '{"sagemakerCaptureJson": {"captureIndexNames": [{}]}}'}, "captureIndexNames must be of"),
         ({"dataset_source": "/etc"}, "dataset_source must be a path below /opt/ml"),
         ({"start_time": "yesterday"}, "start_time must be a time"),
         ({"publish_cloudwatch_metrics": "Enabled"}, "must be Disabled"),

@@ -42,7 +42,8 @@ class LeavingMachines:
         self._roster = roster
         self._clock = clock
         self._pause = pause
-        self._seen: dict[str, asyncio.Task[None] | None] = {}  # by incarnation
+        self._seen: set[str] = set()  # incarnations
+        self._moves: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Look once a second, until cancelled."""
@@ -53,15 +54,15 @@ class LeavingMachines:
     def look(self) -> None:
         """Begin to replace each instance whose machine was announced to go since the last look."""
         leaving = {one.incarnation: one for one in self._host.list() if one.leaves_at_s is not None}
-        for gone in self._seen.keys() - leaving.keys():
-            del self._seen[gone]
+        self._seen &= leaving.keys()
         for incarnation, launched in leaving.items():
             if incarnation not in self._seen and launched.leaves_at_s is not None:
                 pool = self._pool_of(launched.slot)
-                self._seen[incarnation] = None
+                self._seen.add(incarnation)
                 if pool is not None and launched.slot.number in pool.numbers:
-                    task = asyncio.create_task(self._replace(pool, launched.slot, launched.leaves_at_s))
-                    self._seen[incarnation] = task
+                    move = asyncio.create_task(self._replace(pool, launched.slot, launched.leaves_at_s))
+                    self._moves.add(move)  # the instance is gone from the host's list before its move has ended
+                    move.add_done_callback(self._moves.discard)
 
     def _pool_of(self, slot: Slot) -> InstancePool | None:
         pools = [pool for live in self._roster if live.name == slot.endpoint for pool in live.every_pool]
@@ -77,6 +78,7 @@ class LeavingMachines:
         when = "" if within_s is None else f" in {within_s + MARGIN_S:.0f} s"
         successor = pool.take_slot()
         if successor is None:
+            log.warning("%s: its machine goes%s, and there is no slot for another instance", slot, when, extra=fields)
             return
         log.warning("%s: its machine goes%s; an instance elsewhere takes its place", slot, when, extra=fields)
         at_least, pool.at_least = pool.at_least, max(pool.at_least, pool.size + 1)  # the sizer keeps both meanwhile

@@ -83,6 +83,23 @@ def test_an_instance_stays_where_no_other_has_room_in_time(caplog: pytest.LogCap
     assert "there is no room" in caplog.text
 
 
+def test_an_instance_stays_where_there_is_no_slot_for_another_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fleet = Fleet(host)
+            await fleet.fake.ready(1)
+            monkeypatch.setattr(fleet.pool, "take_slot", lambda: None)
+            fleet.announced(0, 0.0)
+            await asyncio.sleep(0)
+            assert fleet.ready == [0]
+            await fleet.end()
+
+    run(story())
+    assert "shop/v/0: its machine goes, and there is no slot for another instance" in caplog.text
+
+
 def test_an_endpoint_that_ends_meanwhile_ends_the_successor_too() -> None:
     async def story() -> None:
         with FakeHost() as host:
