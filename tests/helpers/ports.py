@@ -9,7 +9,7 @@ from itertools import count
 from torpor_container.adapter.port_blocks import BLOCKS
 
 FIRST, LAST = 10_000, BLOCKS.start
-"""Below those that containers are told, and that the system gives to connections and to listeners on port 0: none of
+"""Below the blocks for containers, and those that the system gives to connections and to listeners on port 0: none of
 them takes one meanwhile."""
 
 _reserved: list[socket.socket] = []

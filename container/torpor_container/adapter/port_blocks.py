@@ -1,4 +1,4 @@
-"""Blocks of ports for containers that must be told one. Programs of one user on a machine share none."""
+"""Blocks of ports for containers that take their port from outside. Programs of one user on a machine share none."""
 
 import fcntl
 import os

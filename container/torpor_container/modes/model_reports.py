@@ -37,8 +37,8 @@ class ModelReports:
 
 @frozen
 class StateRequest:
-    """What `GET /_torpor/state` asks for. `after` is a decision's number: later ones are told, and only those about
-    `model` if it is given. Of the models, `most` asks for the latest called, and `since` for differences."""
+    """What `GET /_torpor/state` asks for. `after` is a decision's number: the answer has later ones, and only those
+    about `model` if it is given. Of the models, `most` asks for the latest called, and `since` for differences."""
 
     after: int = 0
     model: str | None = None

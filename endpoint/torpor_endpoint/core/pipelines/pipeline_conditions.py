@@ -18,7 +18,7 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def all_hold(conditions: Sequence[Any]) -> bool:
     """Whether all conditions hold. Raises BadExpression for one that Torpor does not understand, or values that cannot
     be compared."""
-    return all(tuple(_holds(one, _compared) for one in conditions))  # each is looked at: a bad one is told of
+    return all(tuple(_holds(one, _compared) for one in conditions))  # each one is read: a bad one raises
 
 
 def check_conditions(conditions: Sequence[Any]) -> None:

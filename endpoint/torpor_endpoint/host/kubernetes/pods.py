@@ -76,7 +76,7 @@ def seen(pod: Json) -> SeenPod:
 
 def newest(pods: Iterable[Json]) -> SeenPod:
     """The state of the instance whose pods these are. One that is being deleted or has ended counts only if there is no
-    other: creation is told to the second, and the pod of an evicted one may be made in the same."""
+    other: creation times are whole seconds, and the pod that replaces an evicted one may be made in the same second."""
 
     def order(pod: Json) -> tuple[bool, bool, str]:
         metadata, ended = pod["metadata"], (pod.get("status") or {}).get("phase") in ENDED

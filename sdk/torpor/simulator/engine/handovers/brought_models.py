@@ -49,7 +49,7 @@ class BroughtModels:
         return model is not None and model.stage is not ModelStage.LEAVING
 
     def bring(self, name: str, then: Brought) -> None:
-        """Load a model for the requests to come, as for a request. `then` is told whether it is in memory."""
+        """Load a model for the requests to come, as for a request. `then` hears whether it is in memory."""
         if self._resting is not None and not in_use(self._memory, name):
             self._resting.called(name, self._kernel.now_s)
         self._bring((name, then))
