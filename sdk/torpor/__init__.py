@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     )
     from torpor.hosting.async_call import AsyncCall
     from torpor.hosting.local_endpoint import Local, local
-    from torpor.simulator.choosing.choice_comparison import ChoiceComparison, GroupPlan, plan_choice, simulate_choice
+    from torpor.simulator.choosing.choice_comparison import simulate_choice
+    from torpor.simulator.choosing.choice_outcomes import ChoiceComparison
+    from torpor.simulator.choosing.group_planning import GroupPlan, plan_choice, plan_group
     from torpor.simulator.components.component_scenario import ComponentScenario
     from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup, CopyScaling
     from torpor.simulator.components.components_result import ComponentsResult
@@ -91,6 +93,7 @@ __all__ = [
     "nightly",
     "plan",
     "plan_choice",
+    "plan_group",
     "simulate",
     "simulate_choice",
     "simulate_components",
@@ -110,9 +113,10 @@ _HOMES = {
     "Local": "torpor.hosting.local_endpoint",
     "simulate": "torpor.simulator.simulation_run",
     "simulate_components": "torpor.simulator.components.components_run",
-    "ChoiceComparison": "torpor.simulator.choosing.choice_comparison",
-    "GroupPlan": "torpor.simulator.choosing.choice_comparison",
-    "plan_choice": "torpor.simulator.choosing.choice_comparison",
+    "ChoiceComparison": "torpor.simulator.choosing.choice_outcomes",
+    "GroupPlan": "torpor.simulator.choosing.group_planning",
+    "plan_choice": "torpor.simulator.choosing.group_planning",
+    "plan_group": "torpor.simulator.choosing.group_planning",
     "simulate_choice": "torpor.simulator.choosing.choice_comparison",
     "ComponentScenario": "torpor.simulator.components.component_scenario",
     "ComponentSetup": "torpor.simulator.components.component_setup",

@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "tune": "tuning.tune:tune",
     "confirm": "studies.confirm:confirm",
     "drift": "studies.drift_files:drift",
-    "profile": "studies.profile_group:profile",
+    "profile": "studies.model_groups.profile_group:profile",
     "conformance": "conformance:conformance",
     "async": "async_requests:app",
     "transform": "transform:app",

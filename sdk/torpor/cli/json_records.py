@@ -11,8 +11,8 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from torpor.cli.planning_records import ConfirmOutput, PlanOutput, TuneOutput
-from torpor.cli.simulation_records import SimulateOutput
+from torpor.cli.planning_records import ConfirmOutput, GroupPlanOutput, PlanOutput, TuneOutput
+from torpor.cli.simulation_records import GroupSimulateOutput, SimulateOutput
 from torpor.pages.transform_jobs import ShownJob
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
@@ -207,7 +207,9 @@ OUTPUTS: Mapping[str, type] = {
     "metrics": MetricsOutput,
     "top": TopOutput,
     "simulate": SimulateOutput,
+    "simulate --group": GroupSimulateOutput,
     "plan": PlanOutput,
+    "plan --group": GroupPlanOutput,
     "tune": TuneOutput,
     "replay": ReplayOutput,
     "confirm": ConfirmOutput,

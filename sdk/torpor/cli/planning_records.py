@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from torpor.cli.simulation_records import ScenarioFigures
+from torpor.cli.simulation_records import GroupFigures, ScenarioFigures
 from torpor_endpoint.core.pricing.bills import BillLine
 
 
@@ -161,3 +161,29 @@ class TuneOutput:
     played: int
     spread: tuple[SpreadEntry, ...]
     confirmed: tuple[ConfirmOutput, ...]
+
+
+@dataclass(frozen=True)
+class GroupOption(GroupFigures):
+    """A scenario that was tried. `ended` is false of one that was stopped early: its figures are of the calls until
+    then."""
+
+    meets: bool
+    ended: bool
+
+
+@dataclass(frozen=True)
+class GroupPlanOutput:
+    """`plan` is the name of the scenario that the plan is, null if none meets the goal; `create_endpoint_config` has
+    the members of the call that deploys it, `environment` is for the container of its model."""
+
+    group: str
+    quantile: float
+    requests: int
+    plan: str | None
+    answer: str
+    create_endpoint_config: dict[str, Any] | None
+    environment: dict[str, Any] | None
+    options: tuple[GroupOption, ...]
+    assumed: tuple[str, ...]
+    bill: tuple[BillLine, ...]

@@ -1,4 +1,4 @@
-"""What `torpor simulate --json` prints, as records: the figures of each scenario, and of each of its components."""
+"""What `torpor simulate --json` prints, as records: the figures of each scenario, of its components, and of a group."""
 
 from dataclasses import dataclass
 
@@ -59,4 +59,41 @@ class SimulatedScenario(ScenarioFigures):
 class SimulateOutput:
     trace: str
     scenarios: tuple[SimulatedScenario, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelShare:
+    """The share of a group's calls that a model answered."""
+
+    model: str
+    share: float
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """What the calls of a group came to in a scenario, by a rule: the shares that were late, inexact and dear, and of
+    those that missed any need; the mean accuracy of the models that answered; and the price of the predictions."""
+
+    scenario: str
+    rule: str
+    calls: int
+    late: float
+    inexact: float
+    dear: float
+    missed: float
+    accuracy: float
+    p99_s: float | None
+    processing_usd: float | None
+    usd_per_month: float | None
+    models: tuple[ModelShare, ...]
+
+
+@dataclass(frozen=True)
+class GroupSimulateOutput:
+    """A row for each scenario and rule."""
+
+    group: str
+    trace: str
+    rows: tuple[GroupFigures, ...]
     notes: tuple[str, ...]

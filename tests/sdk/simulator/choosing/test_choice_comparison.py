@@ -1,11 +1,15 @@
 """Calls of a group in virtual time: each rule chooses as it says, and the endpoint's own meets needs for the least."""
 
+from dataclasses import replace
+
 import pytest
 
 import torpor
 from torpor.errors import TorporError
-from torpor.simulator.choosing.choice_comparison import plan_choice, simulate_choice
+from torpor.simulator.choosing.choice_comparison import simulate_choice
 from torpor.simulator.choosing.choice_rules import RULES, ChoiceMoment, RuleName
+from torpor.simulator.choosing.group_planning import plan_choice, plan_group
+from torpor.simulator.planning.plan_space import PlanSpace
 from torpor.workloads.trace import BadTrace, recorded
 from torpor_endpoint.core.model_choice.choosing_model import ModelState
 from torpor_endpoint.core.model_choice.model_group import ChoiceGroup, GroupedModel, ModelTier
@@ -71,6 +75,29 @@ def test_the_cheapest_scenario_that_meets_the_needs_is_planned() -> None:
     found = plan_choice(CALLS, GROUP, ways, late_max=0.05)
     assert found.chosen is found.outcomes[0]
     assert plan_choice(CALLS, GROUP, ways, late_max=0.0).chosen is None  # the first calls wait for loads
+
+
+def test_a_plan_tries_the_cheapest_hardware_first_and_ends_where_the_needs_are_met() -> None:
+    space = PlanSpace(["ml.m5.large", "ml.m5.xlarge"], instances_max=2, idle_s=[])
+    found = plan_group(CALLS, GROUP, quantile=0.95, space=space)
+    assert found.best is not None
+    assert found.best.scenario.name == "1 x ml.m5.large, LRU"
+    assert len(found.trials) == 1
+    none = plan_group(CALLS, GROUP, quantile=0.9999, space=space)  # the first calls wait for loads
+    assert none.best is None
+    assert [one.scenario.name for one in none.trials] == [
+        f"{size}, LRU" for size in ("1 x ml.m5.large", "1 x ml.m5.xlarge", "2 x ml.m5.large", "2 x ml.m5.xlarge")
+    ]
+    assert all(one.outcome.result is None for one in none.trials)  # stopped early
+
+
+def test_no_scenario_is_tried_that_has_no_more_of_anything_than_one_that_missed() -> None:
+    space = PlanSpace(["ml.m5.xlarge", "ml.t2.medium"], instances_max=1, idle_s=[], policies=["LRU"])
+    tight = replace(space, like=torpor.Scenario(memory_bytes=60 * MIB))
+    found = plan_group(CALLS, GROUP, quantile=0.9999, space=tight)
+    assert [one.scenario.instance_type for one in found.trials] == ["ml.t2.medium", "ml.m5.xlarge"]
+    wider = replace(tight, instance_types=["ml.m5.large", "ml.t2.medium"])  # both have two processors
+    assert len(plan_group(CALLS, GROUP, quantile=0.9999, space=wider).trials) == 1
 
 
 def test_what_a_group_or_a_trace_lacks_is_named() -> None:

@@ -58,6 +58,10 @@ COMPONENTS = (
 )
 PRICES = "A price list of AWS, of another region or day; else the list that `torpor prices` shows."
 TYPES = "Choose from these types, as ml.m5.large,ml.r5.large; else from all with a price and no GPU."
+GROUP = (
+    "A group of models, as the file NAME.group.json. A request of the trace names the group and its need, as"
+    " 'NAME?min_accuracy=0.9, latency_ms=20'."
+)
 
 Trace = Annotated[str, typer.Argument(help=TRACE)]
 Profiles = Annotated[Path | None, typer.Option(help=PROFILES, metavar="FILE")]
@@ -84,6 +88,7 @@ MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
 OwnMib = Annotated[float | None, typer.Option(help=OWN)]
 Containers = Annotated[Path | None, typer.Option(help=CONTAINERS, metavar="FILE")]
 Shadow = Annotated[str | None, typer.Option(help=SHADOW)]
+Group = Annotated[Path | None, typer.Option(help=GROUP, metavar="FILE")]
 Components = Annotated[str | None, typer.Option(help=COMPONENTS)]
 SloMs = Annotated[float | None, typer.Option(help="Show the share of requests that take longer.")]
 Async = Annotated[bool, typer.Option("--async", help="Let requests wait in the queue of an asynchronous endpoint.")]

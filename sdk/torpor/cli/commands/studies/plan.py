@@ -10,7 +10,9 @@ from rich.table import Table
 
 from torpor.cli.bill_table import beside, bill_table, savings_lines
 from torpor.cli.commands.studies import choices, component_results
+from torpor.cli.commands.studies.asked_space import SpaceOptions
 from torpor.cli.commands.studies.json_outputs import plan_output
+from torpor.cli.commands.studies.model_groups import group_plan
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.commands.studies.simulate import span
 from torpor.cli.console import AsJson, console, fitted, print_json
@@ -32,9 +34,13 @@ if TYPE_CHECKING:
     from torpor.simulator.simulation_result import SimulationResult
 
 SHOWN = 8
+SEEDS = 3
+REQUESTS_FIRST = 200_000
 NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
 REQUESTS = "Of a longer trace, simulate the busiest stretch of this many requests first."
 PLAYED_MAX = "Simulate at most this many requests, from the beginning of the trace."
+SLO = "The time within which requests must be answered. Requests to a --group say it themselves."
+NO_SLO = "--slo-ms is missing: say within how many milliseconds requests must be answered, or name a --group"
 OUT = "Write what --json prints to this file, for `torpor confirm`."
 SPREAD: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "p99_s": ("p99", milliseconds),
@@ -49,7 +55,7 @@ SPARE = ("hits",)
 
 def plan(
     trace: choices.Trace,
-    slo_ms: Annotated[float, typer.Option(help="The time within which requests must be answered.")],
+    slo_ms: Annotated[float | None, typer.Option(help=SLO)] = None,
     quantile: Annotated[float, typer.Option(help="The share of the requests that must be.")] = 0.99,
     profiles: choices.Profiles = None,
     instance_type: choices.InstanceTypes = None,
@@ -59,15 +65,16 @@ def plan(
     keep_alive: choices.KeepAlives = None,
     wake: choices.Wake = None,
     queued: choices.Async = False,
-    seeds: Annotated[int, typer.Option(help="How many seeds must confirm the plan.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="How many seeds must confirm the plan.", min=1)] = SEEDS,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
-    requests: Annotated[int, typer.Option(help=REQUESTS, min=1)] = 200_000,
+    requests: Annotated[int, typer.Option(help=REQUESTS, min=1)] = REQUESTS_FIRST,
     played_max: Annotated[int, typer.Option(help=PLAYED_MAX, min=1)] = 5_000_000,
     prices: choices.PricesFile = None,
     region: choices.Region = None,
     shadow: choices.Shadow = None,
     containers: choices.Containers = None,
+    group: choices.Group = None,
     aws_strict: choices.AwsStrict = False,
     out: Annotated[Path | None, typer.Option(help=OUT, metavar="FILE")] = None,
     as_json: AsJson = False,
@@ -75,21 +82,23 @@ def plan(
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
     choices.writable_file("--out", out)
-    from torpor.simulator.planning.plan_space import KEEP_ALIVES, SEARCHED, Goal, PlanSpace
+    from torpor.simulator.planning.plan_space import Goal
 
+    options = SpaceOptions(instance_type, instances_max, policy, sleep_after, keep_alive, aws_strict)
+    if group is not None:
+        meant = {"--slo-ms": slo_ms, "--profiles": profiles, "--shadow": shadow, "--containers": containers}
+        meant |= {"--async": queued, "--aws-strict": aws_strict, "--out": out}
+        group_plan.refuse_others({**meant, "--requests": requests != REQUESTS_FIRST, "--seeds": seeds != SEEDS})
+        asked = group_plan.GroupQuestion(trace, group, quantile, seed, lasts, played_max, wake)
+        group_plan.plan(asked, options, choices.prices_from(prices, region), as_json=as_json)
+        return
+    if slo_ms is None:
+        raise UsageRefused(NO_SLO)
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
     fixed = {**choices.wake_change(wake), **choices.async_change(queued)}
     models = component_results.models_of(trace, profiles, seed)
     inputs = models or choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
-    space = PlanSpace(
-        None if instance_type is None else choices.several("--instance-type", instance_type),
-        instances_max,
-        SEARCHED if policy is None else deployable(policy),
-        choices.keep_alives_s(sleep_after),
-        inputs.scenario,
-        KEEP_ALIVES if keep_alive is None else choices.known_names("--keep-alive", keep_alive, KEEP_ALIVES),
-        aws_strict,
-    )
+    space = options.around(inputs.scenario)
     beside = None if shadow is None else shadow_of(shadow, inputs)
     priced = choices.prices_from(prices, region)
     found = searched(inputs, goal, space, (requests, played_max), seeds=seeds, prices=priced, shadow=beside)
@@ -129,18 +138,6 @@ def searched(
             says=says,
             **options,
         )
-
-
-def deployable(policy: str, option: str = "--policy") -> list[str]:
-    """The policies of this option. Raises UsageRefused for one that is unknown, or knows the trace in advance."""
-    from torpor_container.core.eviction import OFFLINE, POLICIES
-
-    for one in choices.several(option, policy):
-        if one.upper() in OFFLINE:
-            raise UsageRefused(
-                f"{option} {one} knows the trace in advance, and cannot be deployed: choose from {', '.join(POLICIES)}"
-            )
-    return choices.known_names(option, policy, POLICIES)
 
 
 def show(found: "PlanResult") -> None:

@@ -9,6 +9,8 @@ from torpor.cli.bill_table import bill_table, savings_lines
 from torpor.cli.commands.studies import choices, component_results
 from torpor.cli.commands.studies.asked_scenarios import ScenarioLists, sold_by_aws
 from torpor.cli.commands.studies.json_outputs import simulate_output
+from torpor.cli.commands.studies.model_groups.group_plan import refuse_others
+from torpor.cli.commands.studies.model_groups.group_simulation import simulate_group
 from torpor.cli.commands.studies.result_files import Log, draw, drawable, write
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.console import AsJson, console, fitted, print_json
@@ -55,6 +57,7 @@ def simulate(
     queued: choices.Async = False,
     shadow: choices.Shadow = None,
     components: choices.Components = None,
+    group: choices.Group = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
@@ -75,23 +78,40 @@ def simulate(
     )
     asked.check()
     priced = choices.prices_from(prices, region)
+    others = beside_trace(profiles, queued, shadow, containers, decisions, check)
+    changes = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    if group is not None:
+        meant = {"--components": components, "--aws-strict": aws_strict, "--slo-ms": slo_ms, "--out": out}
+        refuse_others({**others, **meant, "--plot": plot})
+        simulate_group(trace, group, asked, changes, priced, seed=seed, lasts_s=choices.lasts_s(lasts), as_json=as_json)
+        return
     if (found := component_results.recorded(trace, seed)) is not None:
-        others = {"--profiles": profiles, "--async": queued, "--shadow": shadow, "--containers": containers}
-        component_results.refuse_others(trace, {**others, **asked.given, "--decisions": decisions, "--check": check})
+        component_results.refuse_others(trace, {**others, **asked.given})
         again = component_results.replayed(found, components)
         told(found.inputs, [], again, priced, slo_s, as_json=as_json, out=out, plot=plot)
         return
-    fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib), **choices.async_change(queued)}
-    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
+    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, {**changes, **choices.async_change(queued)})
     scenarios = asked.around(inputs.scenario)
-    if aws_strict:
-        scenarios = sold_by_aws(scenarios)
+    scenarios = sold_by_aws(scenarios) if aws_strict else scenarios
     beside = None if shadow is None else shadow_of(shadow, inputs)
     if plot is not None:
         drawable(scenarios, priced)
     results = simulated_in_turn(inputs, scenarios, decisions, check, beside)
     also = component_results.asked(inputs, components, aws_strict=aws_strict)
     told(inputs, results, also, priced, slo_s, as_json=as_json, out=out, plot=plot, check=check)
+
+
+def beside_trace(
+    profiles: Path | None,
+    queued: bool,
+    shadow: str | None,
+    containers: Path | None,
+    decisions: Path | None,
+    check: bool,
+) -> dict[str, object]:
+    """The options that mean something for a trace of models alone, by name."""
+    options = {"--profiles": profiles, "--async": queued, "--shadow": shadow, "--containers": containers}
+    return {**options, "--decisions": decisions, "--check": check}
 
 
 def told(

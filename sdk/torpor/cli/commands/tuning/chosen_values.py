@@ -5,7 +5,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torpor.cli.commands.studies import choices
-from torpor.cli.commands.studies.plan import deployable
+from torpor.cli.commands.studies.asked_space import deployable
 from torpor.cli.exit_codes import UsageRefused
 
 if TYPE_CHECKING:
