@@ -36,7 +36,8 @@ def main() -> None:
     verdicts = [row["verdict"] for row in rows]
     printer.print(
         f"the verdict is the same in {verdicts.count(LiveVerdict.SAME.value)} of {len(rows)}, reversed in"
-        f" {verdicts.count(LiveVerdict.REVERSED.value)}, and not judged on a machine as busy as this in"
+        f" {verdicts.count(LiveVerdict.REVERSED.value)}, undecided at the goal's bound in"
+        f" {verdicts.count(LiveVerdict.UNDECIDED.value)}, and not judged on a machine as busy as this in"
         f" {verdicts.count(LiveVerdict.UNKNOWN.value)}; counts are as forecast in"
         f" {sum(row['counts'] == 'as forecast' for row in rows)}"
     )

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     NO_PLAN = 4
     TOO_BUSY = 5
+    UNDECIDED = 6
     INTERRUPTED = 130
 
 
@@ -30,6 +31,8 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.NO_PLAN: "`torpor plan` or `torpor tune` ran to its end, and nothing that it tried meets the SLO.",
     ExitCode.TOO_BUSY: "`torpor confirm` or `torpor tune --confirm` sent the requests, and the machine was too busy to"
     " say whether the forecast holds.",
+    ExitCode.UNDECIDED: "`torpor confirm` found the goal met live and not by the forecast, or the other way;"
+    " the forecast is at the goal's bound: times a tenth longer or shorter have the other verdict.",
     ExitCode.INTERRUPTED: "Ctrl-C ended it. `torpor replay` shows what was answered until then. `torpor top` and"
     " `torpor up` end with 0.",
 }

@@ -58,7 +58,8 @@ class PlanOutput:
     """`plan` is the name of the option that the plan is, null if none meets the SLO; `create_endpoint_config` has the
     members of the call that deploys it, `environment` is for the container of its model. `torpor confirm` reads
     `source`, `scenario` (the fields of torpor.Scenario) and `played` (requests); `forecast` is by the search's own
-    seed, and `bill` has the lines of its bill for a month."""
+    seed, and `bill` has the lines of its bill for a month. `verdict` says whether the plan meets the
+    goal, is undecided, or nothing meets it, and `doubts` why it is undecided."""
 
     slo_s: float
     quantile: float
@@ -77,6 +78,8 @@ class PlanOutput:
     forecast: ScenarioFigures | None
     played: int
     spread: tuple[SpreadEntry, ...]
+    verdict: str
+    doubts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ class ConfirmedEntry:
 
 @dataclass(frozen=True)
 class ConfirmOutput:
-    """`verdict` is `the same`, `reversed` or `unknown`; `live_meets` is null if the machine was too busy to judge.
+    """`verdict` is the same, reversed, undecided or unknown; `at_bound` is whether the forecast is too near the
+    goal's bound to decide; `live_meets` is null if the machine was too busy to judge.
     `waiting_share` is the share of the time in which some process waited for a processor, `sent_late_p99_s` how late
     requests were sent. `requests` of the trace's `of` were sent, from second `since_s`."""
 
@@ -117,6 +121,7 @@ class ConfirmOutput:
     sent_late_p99_s: float
     processors: int
     counts_agree: bool  # whether all agrees that does not depend on how fast the machine is
+    at_bound: bool
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from torpor.replay.replay_result import Replayed
 from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.planning.plan_result import PlanResult
+from torpor.simulator.planning.plan_verdict import at_bound
 from torpor.simulator.planning.recorded_plan import ConfirmablePlan, confirmable
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, names_of
@@ -68,7 +69,8 @@ class Confirmation:
 
     @property
     def verdict(self) -> LiveVerdict:
-        """Whether the live endpoint met the goal as forecast: `same`, `reversed`, or `unknown` on a busy machine."""
+        """Whether the live endpoint met the goal as forecast: the same, reversed, undecided if they differ and the
+        forecast is at the goal's bound, or unknown on a busy machine."""
         return self.compared.verdict
 
     @property
@@ -138,6 +140,7 @@ def confirm(
     compared = ForecastBesideFact(
         goal, here, outcome.figures, outcome.strain, again_usd,
         by_duration=wanted.scenario.serverless is not None, scales=scales_up(wanted.scenario),
+        at_bound=at_bound(wanted.goal, forecast),
     )  # fmt: skip
     why = causes(compared, _processors(wanted.scenario), outcome.replayed.messages)
     return Confirmation(wanted.scenario, part, compared, tuple(why), outcome.replayed, forecast)

@@ -24,6 +24,7 @@ COUNTS = frozenset({"loads", "evictions", "wakes", "most instances", "failed", "
 class LiveVerdict(StrEnum):
     SAME = "the same"
     REVERSED = "reversed"
+    UNDECIDED = "undecided"
     UNKNOWN = "unknown"
 
 
@@ -118,6 +119,7 @@ class ForecastBesideFact:
     predictions. So a slow machine does not look like a wrong rule."""
     by_duration: bool = False  # whether predictions are billed, as those of serverless inference
     scales: bool = False  # whether slower requests get more instances
+    at_bound: bool = False  # whether the forecast is too near the goal's bound to decide
 
     @property
     def forecast_meets(self) -> bool:
@@ -141,7 +143,9 @@ class ForecastBesideFact:
     def verdict(self) -> LiveVerdict:
         if self.live_meets is None:
             return LiveVerdict.UNKNOWN
-        return LiveVerdict.SAME if self.live_meets == self.forecast_meets else LiveVerdict.REVERSED
+        if self.live_meets == self.forecast_meets:
+            return LiveVerdict.SAME
+        return LiveVerdict.UNDECIDED if self.at_bound else LiveVerdict.REVERSED
 
     @property
     def figures(self) -> Sequence[ConfirmedFigure]:

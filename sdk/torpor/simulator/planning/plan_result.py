@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
-from math import sqrt
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from torpor.simulator.costs.single_models import WAKE_S, Apart
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.planning.plan_space import Goal
+from torpor.simulator.planning.plan_verdict import PlanVerdict, doubts, wilson
 from torpor.simulator.planning.priced_options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.search import PlanCandidate
 from torpor.simulator.planning.seed_spread import SeedSpread, spreads_of
@@ -112,7 +112,19 @@ class PlanResult:
         """The 95 % confidence interval of the share of late requests, over all seeds of the plan (Wilson's interval).
         It assumes that each request is late independently; late requests come together, so the true interval is wider.
         From 0 to 1 without a plan."""
-        return _wilson(sum(map(self.goal.late, self.seeds)), sum(result.requests for result in self.seeds))
+        return wilson(sum(map(self.goal.late, self.seeds)), sum(result.requests for result in self.seeds))
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why the plan's verdict is undecided, in words; nothing where it is sure, or where there is no plan."""
+        return tuple(doubts(self.goal, self.seeds)) if self.seeds else ()
+
+    @property
+    def verdict(self) -> PlanVerdict:
+        """Whether the plan meets the goal, or is too near its bound for a forecast to tell."""
+        if self.best is None:
+            return PlanVerdict.NONE
+        return PlanVerdict.UNDECIDED if self.doubts else PlanVerdict.MEETS
 
     @property
     def sure(self) -> float:
@@ -279,12 +291,3 @@ def _container_notes(where: str, scenario: Scenario) -> list[str]:
         container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
     notes = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
     return [f"# and in {where}:", *notes] if notes else []
-
-
-def _wilson(some: int, of: int) -> tuple[float, float]:
-    """Wilson's 95 % confidence interval of a share: `some` of `of`."""
-    if not of:
-        return 0.0, 1.0
-    share, z = some / of, 1.96
-    middle, half = share + z * z / (2 * of), z * sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return max(0.0, (middle - half) / (1 + z * z / of)), min(1.0, (middle + half) / (1 + z * z / of))

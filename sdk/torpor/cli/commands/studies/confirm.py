@@ -29,8 +29,17 @@ CONTAINER = "The artifact of a pipeline's container beside the one with the mode
 WITHIN = "Send for at most this time, as 10m: of a longer trace, its busiest part."
 REQUESTS = "Send at most this many requests."
 TITLES = {"p50_s": "p50", "p99_s": "p99", "usd": "bill", "usd by live times": "bill by live times"}
-CODES = {"the same": ExitCode.DONE, "reversed": ExitCode.FAILED, "unknown": ExitCode.TOO_BUSY}
+CODES = {
+    "the same": ExitCode.DONE, "reversed": ExitCode.FAILED, "undecided": ExitCode.UNDECIDED,
+    "unknown": ExitCode.TOO_BUSY,
+}  # fmt: skip
 """The exit code by the verdict."""
+SAID = {
+    "the same": "The verdict is the same.", "reversed": "The verdict is reversed.",
+    "undecided": "The verdict is undecided.",
+}  # fmt: skip
+"""The end of the last line by the verdict, where the machine was not too busy."""
+AT_BOUND = " The forecast is at the goal's bound: with times a tenth longer or shorter it has the other verdict."
 
 
 def confirm(
@@ -54,8 +63,8 @@ def confirm(
 ) -> None:
     """Send a plan's own trace to a live endpoint of its configuration, and compare the plan's forecast with the fact.
 
-    It ends with 0 if the endpoint meets the goal as forecast, with 1 if not, and with 5 if the machine was too busy to
-    judge.
+    It ends with 0 if the endpoint meets the goal as forecast, with 1 if not, with 6 if not and the forecast was at the
+    goal's bound, and with 5 if the machine was too busy to judge.
     """
     require("torpor confirm", "simulator")
     from torpor.confirming.plan_confirmation import confirm as confirmed
@@ -165,5 +174,5 @@ def answer(done: "Confirmation") -> str:
             f" when it is idle, or with a lower --speed. {counts}"
         )
     live = "meets" if compared.live_meets else "does not meet"
-    same = "The verdict is the same." if live == forecast else "The verdict is reversed."
-    return f"The forecast {forecast} the goal, and the live endpoint {live} it. {same}"
+    said = SAID[compared.verdict] + (AT_BOUND if compared.at_bound else "")
+    return f"The forecast {forecast} the goal, and the live endpoint {live} it. {said}"

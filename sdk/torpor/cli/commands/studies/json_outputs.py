@@ -93,6 +93,8 @@ def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
         tuple(found.left_out),
         found.bill.lines,
         **_recorded(found),
+        verdict=found.verdict.value,
+        doubts=tuple(found.doubts),
     )
 
 
@@ -174,6 +176,7 @@ def confirm_output(done: "Confirmation") -> ConfirmOutput:
         compared.strain.sent_late_s,
         compared.strain.processors,
         compared.counts_agree,
+        compared.at_bound,
     )
 
 

@@ -180,6 +180,7 @@ def show(found: "PlanResult") -> None:
     for kind, notes in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
         for one in notes:
             printer.print(f"{kind}: {one}", style="dim")
+    printer.print(f"\n{verdict(found)}", style="bold")
 
 
 def candidates(found: "PlanResult", width: int) -> Table | str:
@@ -279,6 +280,16 @@ def confirmed(found: "PlanResult") -> Iterator[str]:
         few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"
         share = f"{found.goal.quantile * 100:.6g} %"
         yield f"These are too few to know whether {share} are in time: {few}. Give at least {found.enough:,} requests."
+
+
+def verdict(found: "PlanResult") -> str:
+    """The last line: whether the plan meets the goal, or why a forecast cannot tell."""
+    if found.best is None:
+        return f"The verdict: {found.verdict}, {found.goal}."
+    name = found.best.scenario.name
+    if not found.doubts:
+        return f"The verdict: {name} {found.verdict}, {found.goal}."
+    return f"The verdict on {name} is {found.verdict}, at its bound: {'; '.join(found.doubts)}."
 
 
 def spread_of(one: "SeedSpread") -> str:
