@@ -320,7 +320,8 @@ def _async_site(parts: Parts) -> AsyncSite:
 
 def _versions(parts: Parts) -> VersionParts:
     arn_of, changed, applied = parts.named.endpoint_arn, parts.tables.changed, parts.routers.applied
-    return VersionParts(VersionSite(parts.roster, parts.account, parts.as_role, arn_of, parts.clock, changed, applied))
+    known = parts.roster, parts.account, parts.as_role, arn_of, parts.clock, changed, applied
+    return VersionParts(VersionSite(*known, parts.ledger.stepped))
 
 
 def _feeding(parts: Parts) -> PrefixFeeding:

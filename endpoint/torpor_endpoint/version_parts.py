@@ -11,6 +11,7 @@ from torpor_endpoint.clocks.clock import EndpointClock
 from torpor_endpoint.core.registry.fed_names import FED_BY
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.versions.label_records import VersionLabels
+from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.model_groups.group_keeper import GroupKeeper
 from torpor_endpoint.fleet.versions.label_moves import LabelMoves, VersionLabelBook
@@ -25,7 +26,8 @@ Fault = Callable[[Variant, str], Awaitable[str | None]]
 @dataclass(frozen=True)
 class VersionSite:
     """What the parts need of the endpoint. `as_role` makes of a storage one that acts as the role of a model,
-    `switched` tells routers of a change, and `applied` returns once they have it."""
+    `switched` tells routers of a change, `applied` returns once they have it, and `stepped` writes each step of
+    versions into the ledger."""
 
     roster: FleetRoster
     account: Account
@@ -34,6 +36,7 @@ class VersionSite:
     clock: EndpointClock
     switched: Callable[[str], None]
     applied: Callable[[], Awaitable[None]]
+    stepped: Callable[[VersionStep], None]
 
 
 class VersionParts:
@@ -50,6 +53,7 @@ class VersionParts:
             site.clock.steady,
             site.clock.pause_of("versions"),
             site.switched,
+            site.stepped,
         )
         self.overwritten = OverwrittenObjects(site.roster)
         site.account.objects.watch(self.told)

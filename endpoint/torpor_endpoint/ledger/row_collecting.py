@@ -38,6 +38,7 @@ from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.core.variant_setup import setup_of
+from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.ledger.choice_table import choice_key, merge_choices
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
@@ -115,6 +116,10 @@ class Ledger:
         """Add choices of a model of a group. Callers choose the needs: there is a bound on the rows of a second."""
         if choice_key(made) in self._pending.choices or len(self._pending.choices) < CHOICES_PENDING_MAX:
             merge_choices(self._pending.choices, made)
+
+    def stepped(self, step: VersionStep) -> None:
+        """Add a step by which a version of a model takes over."""
+        self._pending.steps.append((self._clock() - step.ago_s, step))
 
     def summed(self, warm: WarmSums) -> None:
         """Add warm invocations that a router has added up."""
@@ -219,7 +224,7 @@ class Ledger:
         """Hand the pending rows to the writer, with a heartbeat. An endpoint at rest, with no rows, writes nothing."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
-        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served or batch.routers or batch.setups:
+        if self._lives or batch.rows or batch.served or batch.routers or batch.setups:
             self._pending = Batch()
             self._writer.add(batch, now_s)
 

@@ -24,7 +24,9 @@ from torpor_endpoint.core.ledger import (
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.core.model_choice.made_choices import ChoiceKey, MadeChoices
+from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.ledger.choice_table import CHOICES, add_choices, merge_choices, prune_choices
+from torpor_endpoint.ledger.version_table import VERSION_STEPS, add_version_steps, prune_version_steps
 
 ENDED = "the endpoint ended"
 """The reason for the end of a life that ended with a killed endpoint."""
@@ -138,6 +140,7 @@ _STEPS = (
     """,
     "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
     CHOICES,
+    VERSION_STEPS,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, further=True, expendable=True)
 
@@ -155,6 +158,7 @@ class Retention:
     minute_rows: int = 2_000_000
     lives: int = 100_000
     choices: int = 100_000
+    version_steps: int = 100_000
 
 
 RETENTION = Retention()
@@ -175,16 +179,18 @@ class Batch:
     routers: dict[str, int] = field(default_factory=dict)  # the number of the last batch of each router
     setups: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)  # since when, and how, as JSON
     choices: dict[ChoiceKey, MadeChoices] = field(default_factory=dict)  # of models of groups
+    steps: list[tuple[float, VersionStep]] = field(default_factory=list)  # of versions, each with its epoch seconds
 
     @property
     def rows(self) -> int:
         kinds = self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives, self.choices
-        return sum(map(len, kinds))
+        return sum(map(len, kinds)) + len(self.steps)
 
     def absorb(self, later: "Batch") -> None:
         """Add the rows of a later batch, and take its number. No try to write this one may have been made."""
         self.number = later.number
         self.cold_starts += later.cold_starts
+        self.steps += later.steps
         _add_all(self.minutes, later.minutes)
         _add_all(self.containers, later.containers)
         _add_all(self.memory, later.memory)
@@ -231,6 +237,7 @@ class Tables:
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             self.database.write_many(_SETUP, (_row(*one, *setup) for one, setup in batch.setups.items()))
             add_choices(self.database, batch.choices.items())
+            add_version_steps(self.database, batch.steps)
             batches = ((router, number, now_s) for router, number in batch.routers.items())
             self.database.write_many(_ROUTER_BATCH, batches)
             self.database.rows(_HEARTBEAT, now_s, batch.number)
@@ -256,6 +263,7 @@ class Tables:
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
             prune_choices(self.database, retention.choices, old_s)
+            prune_version_steps(self.database, retention.version_steps, old_s)
             self.database.rows(_SETUPS_OF_NOTHING)
             self.database.rows("DELETE FROM router_batches WHERE at_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)

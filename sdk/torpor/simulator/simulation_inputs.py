@@ -9,6 +9,7 @@ from torpor.simulator.fitting.stand_ins import StandIns
 from torpor.simulator.ledger_scenario import as_it_ran, setup_note
 from torpor.simulator.pipeline_containers import SIGMA
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
+from torpor.simulator.version_switches import TakenStep, recorded_steps
 from torpor.value_rules import Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
 from torpor.workloads.profile import ModelProfile, Spread
@@ -73,6 +74,7 @@ class SimulationInputs:
     on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
     response_bytes: float = 0.0  # of an answer, on average, as a ledger has it
     stand_ins: StandIns | None = field(default=None, repr=False)  # for models that the ledger of the profiles lacks
+    steps: tuple[TakenStep, ...] = field(default=(), repr=False)  # by which versions took over, of a ledger
 
     def profile(self, name: str) -> ModelProfile:
         """The model's profile; that of a model which a ledger lacks is made by the laws of the others. Raises
@@ -123,6 +125,7 @@ def load(
     those of `torpor.simulate`. Raises BadTrace, BadScenario."""
     check(BadScenario, ARGUMENTS, {"seed": seed, "spreads": spreads})
     inputs = _loaded(trace, profiles, seed, spreads)
+    inputs = replace(inputs, steps=recorded_steps(inputs.trace))
     in_files = isinstance(trace, Path | str) and (profiles is None or isinstance(profiles, Path | str))
     if in_files:
         given = None if spreads is None else dict(spreads.__dict__)

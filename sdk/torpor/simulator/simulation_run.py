@@ -18,6 +18,7 @@ from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.shadow_variant import Copies, ShadowVariant
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load, unshared
 from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult, outcome
+from torpor.simulator.version_switches import VersionSwitches, first_s
 from torpor.value_rules import Kind, ValueRule, a, check, optional
 from torpor.workloads import (
     Chunk,
@@ -103,6 +104,8 @@ def run(
         container_spreads=inputs.container_spreads(scenario),
     )
     _watch(simulation, tally)
+    if inputs.steps:
+        VersionSwitches(inputs.steps, first_s(inputs.trace)).begin(simulation)
     if begun is not None:
         begun(simulation)
     with without_garbage_collection():
@@ -137,7 +140,7 @@ def run_with_shadow(
 
     result = play(inputs, scenario, recorded, copies.add)
     trace = copies.trace(result.duration_s)
-    beside = replace(inputs, trace=trace, what=f"copies of {inputs.what}", on_progress=None)
+    beside = replace(inputs, trace=trace, what=f"copies of {inputs.what}", on_progress=None, steps=())
     if shadow.profiles is not None:
         beside = replace(load(trace, shadow.profiles, seed=inputs.seed), what=beside.what)
     most = SHADOW_LIMITS.requests

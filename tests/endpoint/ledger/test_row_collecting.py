@@ -29,6 +29,7 @@ from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_STORED
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.core.variant_setup import VariantSetup
+from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 from torpor_endpoint.ledger.choice_table import latest_choices
 from torpor_endpoint.ledger.row_collecting import CHOICES_PENDING_MAX, COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
@@ -158,6 +159,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "DROP TABLE version_steps",
     "DROP TABLE choices",
     "ALTER TABLE spans DROP COLUMN moments",
     "ALTER TABLE minutes DROP COLUMN fetches",
@@ -660,3 +662,18 @@ def test_choices_have_bounds_in_a_second_and_on_disk(recorded: LedgerWithPages) 
     assert tables.database.rows(count) == [(1, 1)]
     tables.prune(Retention(kept_s=10.0), NOON_S + 100)
     assert tables.database.rows(count) == [(0, None)]
+
+
+def test_steps_of_versions_are_kept_with_the_time_at_which_they_began(recorded: LedgerWithPages) -> None:
+    recorded.ledger.stepped(VersionStep("houses", "v", StepKind.BESIDE, "rose/2/m", "rose/1/m", ago_s=2.0))
+    recorded.flush()  # nothing else is pending
+    recorded.now_s += 60
+    recorded.ledger.stepped(VersionStep("houses", "v", StepKind.GONE, "\udc80/1/m"))
+    recorded.flush()
+    tables, rows = recorded.ledger.tables, "SELECT at_s, kind, model, beside FROM version_steps ORDER BY at_s"
+    later = (NOON_S + 60, "gone", "?/1/m", "")
+    assert tables.database.rows(rows) == [(NOON_S - 2.0, "beside", "rose/2/m", "rose/1/m"), later]
+    tables.prune(Retention(version_steps=1), NOON_S)
+    assert tables.database.rows(rows) == [later]
+    tables.prune(Retention(kept_s=10.0), NOON_S + 100)
+    assert tables.database.rows(rows) == []

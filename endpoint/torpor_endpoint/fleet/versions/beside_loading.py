@@ -11,6 +11,7 @@ from torpor_account.log_lines import about
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 from torpor_endpoint.core.versions.version_switching import VersionsInMemory, versions_in
 from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -28,10 +29,11 @@ Holders = Mapping[str, set[Incarnation]]
 
 
 class BesideLoading:
-    """`clock` gives seconds that only go forward."""
+    """`clock` gives seconds that only go forward. `stepped` gets each step that the instances have made."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], stepped: Callable[[VersionStep], None]) -> None:
         self._clock = clock
+        self._stepped = stepped
         self._failed: WeakKeyDictionary[InstancePool, dict[str, tuple[float, str]]] = WeakKeyDictionary()
 
     async def look(self, pool: InstancePool, name: str, present: Mapping[int, str]) -> tuple[VersionsInMemory, Holders]:
@@ -50,8 +52,10 @@ class BesideLoading:
         """The artifact is another one now: it may be tried again."""
         self._failed.get(pool, {}).pop(key, None)
 
-    async def load(self, pool: InstancePool, key: str, copies: int) -> None:
-        """Have the instances that its calls will come to first load an artifact; at least one of them."""
+    async def load(self, pool: InstancePool, key: str, copies: int, beside: str) -> None:
+        """Have the instances that its calls will come to first load an artifact beside the one that answers; at least
+        one of them."""
+        began_s = self._clock()
         containers = [
             container
             for incarnation in pool.ready.first(key, max(1, copies))
@@ -64,12 +68,16 @@ class BesideLoading:
             self._failed.setdefault(pool, {})[key] = (self._clock() + RETRY_S, reasons[0])
             text, fields = "%s cannot take over: %s", about(endpoint=pool.endpoint, variant=pool.variant.name)
             log.warning(text, key, reasons[0], extra=fields)
-        elif None not in results:  # all instances are away, and may be gone: look again
+        elif None in results:
+            took_s = self._clock() - began_s
+            self._stepped(VersionStep(pool.endpoint, pool.variant.name, StepKind.BESIDE, key, beside, took_s))
+        else:  # all instances are away, and may be gone: look again
             await asyncio.sleep(AWAY_PAUSE_S)
 
     async def withdraw(self, pool: InstancePool, keys: Iterable[str]) -> None:
         """Have every instance drop these artifacts, in memory and on disk, once the calls that use them have ended."""
         for key in keys:
+            self._stepped(VersionStep(pool.endpoint, pool.variant.name, StepKind.GONE, key))
             await asyncio.gather(*(_withdrawn(one, key) for one in pool.incarnations))
 
 

@@ -6,7 +6,7 @@ names and labels. It is level-triggered: an event, a listing, a label, and the e
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from torpor_account.s3.access.embedded import StorageError
 from torpor_account.wakeup import Wakeup
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.versions.version_answers import NO_VERSIONS, AnsweringVersions
+from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.core.versions.version_switching import (
     VersionPlan,
     VersionsInMemory,
@@ -24,8 +25,9 @@ from torpor_endpoint.core.versions.version_switching import (
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.settling import Settling
-from torpor_endpoint.fleet.versions.beside_loading import BesideLoading
+from torpor_endpoint.fleet.versions.beside_loading import BesideLoading, Holders
 from torpor_endpoint.fleet.versions.version_prefixes import ListedPrefix, ListKeys, VersionPrefixes
+from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 
 LOOK_S = 10.0
@@ -42,7 +44,8 @@ LabelsOf = Callable[[str, str], Labels]
 @dataclass(eq=False)
 class VersionKeeper:
     """Any thread may call `told`; everything else runs on the event loop. `clock` gives seconds that only go forward.
-    `switched` is called with the name of an endpoint after each change of what answers in a pool of it in service."""
+    `switched` is called with the name of an endpoint after each change of what answers in a pool of it in service;
+    `stepped` with each version that was loaded beside another one, or left memory."""
 
     roster: FleetRoster
     keys: ListKeys
@@ -51,12 +54,13 @@ class VersionKeeper:
     clock: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     switched: Callable[[str], None]
+    stepped: Callable[[VersionStep], None]
     waits: dict[tuple[InstancePool, str], Labels] = field(default_factory=dict)
     """The names whose new versions have not taken over yet: by pointer, the version that it waits for."""
 
     def __post_init__(self) -> None:
         self.prefixes = VersionPrefixes(self.keys, self.clock, self._changed)
-        self.loading = BesideLoading(self.clock)
+        self.loading = BesideLoading(self.clock, self.stepped)
         self._settling = Settling(self._settle, "the versions of")
         self._wakeup = Wakeup()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -146,15 +150,18 @@ class VersionKeeper:
                 await self.loading.withdraw(pool, memory.gone)
             if not plan.load or pool.closed:
                 return plan
-            copies = {
-                number: max(
-                    len(holders.get(served.artifacts[served.pointers[label]], ()))
-                    for label, want in plan.waits.items()
-                    if want == number
-                )
-                for number in plan.load
-            }
-            await asyncio.gather(*(self.loading.load(pool, present[one], copies[one]) for one in plan.load))
+            beside = {number: self._answering(served, plan.waits, number, holders) for number in plan.load}
+            await asyncio.gather(
+                *(self.loading.load(pool, present[one], len(held), key) for one, (key, held) in beside.items())
+            )
+
+    def _answering(
+        self, served: AnsweringVersions, waits: Labels, number: int, holders: Holders
+    ) -> tuple[str, Collection[Incarnation]]:
+        """Of the versions that answer for a version which is to take over: the one that most instances have."""
+        keys = [served.artifacts[served.pointers[label]] for label, want in waits.items() if want == number]
+        found = max(keys, key=lambda key: len(holders.get(key, ())))
+        return found, holders.get(found, ())
 
     def _served(self, pool: InstancePool, name: str) -> AnsweringVersions:
         assert pool.versions is not None, "only pools with versions are kept"

@@ -122,7 +122,7 @@ class SimulatedInstance(PlacedInstance):
         now_s = self.kernel.now_s
         moves = self.resting.look(self._unused(), now_s)
         for name in moves.leaving:
-            self._drop(name, "nobody calls")
+            self.drop(name, "nobody calls")
         for name in moves.coming:
             self.expect(name)
 
@@ -222,7 +222,8 @@ class SimulatedInstance(PlacedInstance):
         self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
         return longest_s
 
-    def _drop(self, name: str, reason: str) -> None:
+    def drop(self, name: str, reason: str) -> None:
+        """Unload a model, unless it is in use."""
         if self.memory.drop(name, reason, self.kernel.now_s):
             self._dismiss((name,))
 
@@ -277,5 +278,5 @@ class SimulatedInstance(PlacedInstance):
     def _release(self, name: str) -> None:
         """The model is idle. If no request asked for its load, the keep-alive does not count this as a use."""
         if not self.cache:
-            self._drop(name, "ModelCacheSetting is Disabled")
+            self.drop(name, "ModelCacheSetting is Disabled")
         self._waiters.notify()

@@ -136,8 +136,8 @@ class Simulation:
 
     def __post_init__(self) -> None:
         containers, most = len(self.plan.machine.containers), self.plan.at_once or UNBOUNDED
-        self._handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX, hands_over=containers < 2)
-        self._ready, self._files = self._handovers.ready, SharedFiles(self.profiles)
+        self.handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX, hands_over=containers < 2)
+        self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
@@ -226,7 +226,7 @@ class Simulation:
     def _send(self, call: SimulatedCall) -> None:
         """Send a request to the instance that placement picks. There is one."""
         pipeline = self._pipeline
-        (self._handovers.chosen(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)).ask(call)
+        (self.handovers.chosen(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)).ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:

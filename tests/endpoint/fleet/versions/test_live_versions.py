@@ -1,6 +1,8 @@
 """Versions of a model on a live endpoint: what a target means, switches and labels, and what is refused."""
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -9,10 +11,12 @@ from urllib.request import Request, urlopen
 import pytest
 from botocore.exceptions import ClientError
 
+import torpor
 from tests.endpoint.helpers.constant_models import constant, number_of
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.restless_callers import Callers, runtime
 from tests.helpers.waiting import soon
+from torpor.workloads import LedgerFile
 
 VERSION = "x-torpor-target-model"
 
@@ -176,6 +180,29 @@ def test_an_approved_package_takes_over_and_a_rejected_one_is_taken_back(live: L
     judged(arns[1], "Rejected")
     assert answered(live, shop, "lily") == 1.0
     assert "versions that may answer: 1." in refused(live, shop, "lily@2")
+
+
+def test_the_ledger_of_switched_versions_plays_again_with_the_same_loads_and_hits(live: LiveEndpoint) -> None:
+    s3 = live.client("s3")
+    s3.create_bucket(Bucket="again")
+    s3.put_object(Bucket="again", Key="shop/rose/1/m.tar", Body=constant(1.0))
+    shop = live.deploy("Again", Variant(many("again/shop", {"TORPOR_VERSIONS": "all"})))
+    answers = [answered(live, shop, "rose") for _ in range(4)]
+    for number in (2, 3):
+        s3.put_object(Bucket="again", Key=f"shop/rose/{number}/m.tar", Body=constant(float(number)))
+        assert soon(lambda: page(live, shop, "rose")["default"] == number)  # noqa: B023  it is called at once
+        answers += [answered(live, shop, "rose") for _ in range(4)]
+    label(live, shop, "rose", label="default", version="2")
+    answers += [answered(live, shop, "rose") for _ in range(2)]
+    assert answers == [1.0] * 4 + [2.0] * 4 + [3.0] * 4 + [2.0] * 2
+    live.page("cold-starts")  # it writes the ledger first
+    with closing(sqlite3.connect(live.data_dir / "ledger.sqlite")) as ledger:
+        cold = ledger.execute("SELECT count(*) FROM cold_starts WHERE endpoint = ?", (shop,)).fetchone()[0]
+        steps = ledger.execute("SELECT kind, model, beside FROM version_steps WHERE endpoint = ?", (shop,)).fetchall()
+    assert steps == [("beside", f"rose/{number}/m.tar", f"rose/{number - 1}/m.tar") for number in (2, 3)]
+    again = torpor.simulate(LedgerFile(live.data_dir / "ledger.sqlite", shop))
+    assert (again.requests, again.warm, again.loads) == (len(answers), len(answers) - cold, 1 + len(steps))
+    assert cold == 1
 
 
 def test_an_overwritten_key_takes_over_without_a_call_that_waits_for_its_load(live: LiveEndpoint) -> None:
