@@ -42,6 +42,7 @@ from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
+from torpor_endpoint.services.sagemaker.components.differences import WHY_KEPT
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
@@ -170,6 +171,14 @@ def without_effect() -> str:
     kept = {operation: members for face in FACES for operation, members in face.without_effect.items()}
     rows = ((code(operation), ", ".join(map(code, members))) for operation, members in kept.items())
     return table(("operation", "members"), rows)
+
+
+def why_without_effect() -> str:
+    return table(("member of inference components", "why it changes nothing"), sorted(map(_coded, WHY_KEPT.items())))
+
+
+def _coded(row: tuple[str, str]) -> tuple[str, str]:
+    return code(row[0]), row[1]
 
 
 def moto_alone() -> str:
@@ -373,6 +382,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "every-sagemaker-operation": every_sagemaker_operation,
     "moto-alone": moto_alone,
     "without-effect": without_effect,
+    "why-without-effect": why_without_effect,
 }
 
 

@@ -268,7 +268,7 @@ class InstanceProcess:
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended, bound)
         if settings.multi_model:
             return ForeignLoader(server, for_foreign_code(self._environment), clock)
-        self._adapters = AdapterFolders(self._make_adapters_tier, clock)
+        self._adapters = AdapterFolders(self._make_adapters_tier)
         return ForeignSingleLoader(server, for_foreign_code(self._environment), base_dir, clock, self._adapters)
 
     def _make_trials(self, conventions: Conventions) -> Trials:

@@ -190,7 +190,7 @@ VICTIMS_REPORTED_MAX = 50
 class ColdLoad(TypedDict):
     """How a model came into memory."""
 
-    bytes: int  # in memory, measured, with its share of the file that it maps
+    bytes: int  # in memory, measured, with its share of the file that it maps; of an adapter, on disk
     victims: list[str]  # the models that left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
@@ -202,6 +202,7 @@ class ColdLoad(TypedDict):
     workers: NotRequired[int]  # its own processes, of which each answers one request at a time; 0: it has none
     artifact_version: NotRequired[str]  # as in `LoadedModel`
     digest: NotRequired[str]
+    adapters_bytes: NotRequired[int]  # of an adapter: the disk that all adapters of a copy share
 
 
 class ModelName(TypedDict):

@@ -156,7 +156,7 @@ class ForeignSingleLoader(ContainerLoader):
         super().__init__(server, environment, clock)
         self._base_dir = base_dir
         self._folders = folders
-        self._adapters = ModelAdapters(lambda: server.upstream, folders, server.seen)
+        self._adapters = ModelAdapters(lambda: server.upstream, folders, server.seen, clock)
 
     async def start(self) -> None:
         """Nothing to do: the container starts with its model."""

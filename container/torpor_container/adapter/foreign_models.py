@@ -10,7 +10,7 @@ from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.loader import Placed
-from torpor_container.transport.upstream import Headers, Upstream
+from torpor_container.transport.upstream import Upstream
 from torpor_container.wire import WaitStep
 
 FORMAT = "container"
@@ -91,21 +91,17 @@ class ForeignSingle:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Raises as `ModelAdapters.used_by` where the request names an adapter."""
         async with AsyncExitStack() as use:
-            adapter = await self._adapter(use, invocation, timing)
+            adapter = await use.enter_async_context(self._adapters.used_by(invocation, timing))
             with timing.step(WaitStep.PREDICT):
                 return await invoked_alone(self._upstream, invocation, timeout_s, adapter)
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
         async with AsyncExitStack() as use:
-            adapter = await self._adapter(use, invocation, timing)
+            adapter = await use.enter_async_context(self._adapters.used_by(invocation, timing))
             with timing.step(WaitStep.PREDICT):
                 reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s, adapter))
             yield reply
-
-    async def _adapter(self, use: AsyncExitStack, invocation: Invocation, timing: Timing) -> Headers:
-        with timing.step(WaitStep.LOAD):
-            return await use.enter_async_context(self._adapters.used_by(invocation))
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

@@ -12,28 +12,39 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.contract_client import NOT_FOUND
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.invocation import Invocation
+from torpor_container.measuring.server_timing import Clock, LoadSpans, Timing
 from torpor_container.models.tier import MakeRoom
 from torpor_container.transport.upstream import Headers, Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_container.wire import VICTIMS_REPORTED_MAX, ColdLoad, WaitStep
 
 WITHIN_S = 360.0
 TEXT_MAX = 1000
 NO_ROOM = "adapter {name}: {fault}. The disk that the model leaves bounds all adapters together (TORPOR_DISK_MIB)."
+ABSENT = "the container did not have this adapter"
 NAME, URL = (name.lower().encode() for name in (wire.ADAPTER, wire.ADAPTER_URL))
 JSON: Headers = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))
+
+
+class AdapterFolder(NamedTuple):
+    """Where an adapter lies unpacked, its bytes there, and those that all adapters may take."""
+
+    path: Path
+    size_bytes: int
+    budget_bytes: int
 
 
 class Folders(Protocol):
     """Unpacked artifacts by their S3 addresses."""
 
-    async def fetch(self, url: str, make_room: MakeRoom) -> Path:
+    async def fetch(self, url: str, spans: LoadSpans, make_room: MakeRoom) -> AdapterFolder:
         """Its folder, which stays until `give`. Raises the artifact errors and NoRoom."""
 
     def give(self, url: str) -> None: ...
@@ -45,29 +56,32 @@ class Folders(Protocol):
 class ModelAdapters:
     """`folders` brings artifacts to the disk, and `seen` says at which path the container sees a folder."""
 
-    def __init__(self, upstream: Callable[[], Upstream], folders: Folders, seen: Callable[[Path], str]) -> None:
+    def __init__(
+        self, upstream: Callable[[], Upstream], folders: Folders, seen: Callable[[Path], str], clock: Clock
+    ) -> None:
         self._upstream = upstream
         self._folders = folders
         self._seen = seen
+        self._clock = clock
         self._held: dict[str, str] = {}  # by adapter, the address of its folder, which the container may read
         self._registered: set[str] = set()  # those that the container has taken; `_held` ends with the one used last
         self._in_turn: set[str] = set()  # those that somebody registers now, or has leave
+        self._coming: dict[str, LoadSpans] = {}  # of those that are registered now, for who waits for them
         self._uses: Counter[str] = Counter()  # requests by the adapter that they use
         self._change = asyncio.Event()
 
     @asynccontextmanager
-    async def used_by(self, invocation: Invocation) -> AsyncIterator[Headers]:
+    async def used_by(self, invocation: Invocation, timing: Timing) -> AsyncIterator[Headers]:
         """The headers of the adapter that the request names, once the container has it, which keeps it meanwhile; none
-        where it names none. Raises LoadFailed and the artifact errors."""
+        where it names none. A request that waits for it has the steps and the report of a load. Raises LoadFailed and
+        the artifact errors."""
         found = dict(one for one in invocation.headers if one[0] in (NAME, URL))
         if NAME not in found or URL not in found:
             yield ()
             return
         name, url = found[NAME].decode(), found[URL].decode()
-        while not self._has(name, url):
-            async with self._turn(name):
-                if not self._has(name, url):
-                    await self._register(name, url)
+        if not self._has(name, url):
+            await self._brought(name, url, timing)
         self._held[name] = self._held.pop(name)
         self._uses[name] += 1
         try:
@@ -79,9 +93,28 @@ class ModelAdapters:
     def _has(self, name: str, url: str) -> bool:
         return name in self._registered and self._held[name] == url
 
-    async def _register(self, name: str, url: str) -> None:
+    async def _brought(self, name: str, url: str, timing: Timing) -> None:
+        """Register it, or wait for who does."""
+        since_s, spans = self._clock(), self._coming.get(name)
+        leads = False
+        while not self._has(name, url):
+            spans = self._coming.get(name, spans)
+            async with self._turn(name):
+                if not self._has(name, url):
+                    spans, leads = LoadSpans(self._clock), True
+                    self._coming[name] = spans
+                    try:
+                        await self._register(name, url, spans)
+                    finally:
+                        del self._coming[name]
+        if spans is not None:
+            timing.waited_for(spans, since_s)
+            timing.cold = spans.report(leads)
+
+    async def _register(self, name: str, url: str, spans: LoadSpans) -> None:
+        began_s = self._clock()
         try:
-            folder = await self._folders.fetch(url, partial(self._make_room, name))
+            folder = await self._folders.fetch(url, spans, partial(self._make_room, name, spans.victims))
         except NoRoom as fault:
             raise NoRoom(NO_ROOM.format(name=name, fault=fault)) from fault
         with ExitStack() as unless_forgotten:
@@ -90,9 +123,11 @@ class ModelAdapters:
                 await self._forget(name)
             unless_forgotten.pop_all()
         self._held[name] = url
-        body = json.dumps({"name": name, "src": self._seen(folder)}).encode()
-        await self._send("POST", wire.ADAPTERS, body)
+        body = json.dumps({"name": name, "src": self._seen(folder.path)}).encode()
+        with spans.step(WaitStep.LOAD):
+            await self._send("POST", wire.ADAPTERS, body)
         self._registered.add(name)
+        spans.cold = _cold(folder, spans, self._clock() - began_s)
 
     async def _forget(self, name: str) -> None:
         """Have the container drop an adapter that it may have, once no request uses it, and give its folder back.
@@ -105,15 +140,16 @@ class ModelAdapters:
         self._folders.give(self._held.pop(name))
 
     # -- room --------------------------------------------------------------------------------------------------------
-    async def _make_room(self, newcomer: str, _missing_bytes: int) -> bool:
+    async def _make_room(self, newcomer: str, victims: list[str], _missing_bytes: int) -> bool:
         """Have the container forget the adapter that was used longest ago, and first the former artifact of the
-        newcomer. Where requests use all, wait until one ends. False if the container has none."""
+        newcomer. Where requests use all, wait until one ends. False if the container has none. It notes who leaves in
+        `victims`."""
         while self._held:
             if newcomer in self._held:
                 await self._forget(newcomer)  # it is its turn already
                 return True
             if self._idle():
-                await self._one_leaves()
+                victims.append(await self._one_leaves())
                 return True
             await self._change.wait()
         return False
@@ -122,15 +158,15 @@ class ModelAdapters:
         """Those that may leave, the one that was used longest ago first."""
         return [name for name in self._held if not self._uses[name] and name not in self._in_turn]
 
-    async def _one_leaves(self) -> None:
-        """Have the first idle one leave that the container drops. Raises LoadFailed where it drops none of them."""
+    async def _one_leaves(self) -> str:
+        """Have the first idle one leave that the container drops. Its name. Raises LoadFailed where it drops none."""
         refused: set[str] = set()
         while True:
             name = next(name for name in self._idle() if name not in refused)
             try:
                 async with self._turn(name):
                     await self._forget(name)
-                return
+                return name
             except LoadFailed:
                 refused.add(name)
                 if refused.issuperset(self._idle()):
@@ -162,3 +198,18 @@ class ModelAdapters:
         if not 200 <= answer.status < 300 and answer.status not in also:
             said = answer.body[:TEXT_MAX].decode(errors="replace").strip() or "(nothing)"
             raise LoadFailed(f"the container answered {method} {path} with {answer.status}: {said}")
+
+
+def _cold(folder: AdapterFolder, spans: LoadSpans, took_s: float) -> ColdLoad:
+    """What it took to have an adapter. Its bytes are those on disk: only the container knows its memory."""
+    cold: ColdLoad = {
+        "bytes": folder.size_bytes,
+        "victims": spans.victims[:VICTIMS_REPORTED_MAX],
+        "reason": ABSENT,
+        "took_s": took_s,
+        "efforts": {step: effort.fields() for step, effort in spans.efforts.items()},
+        "adapters_bytes": folder.budget_bytes,
+    }
+    if spans.fetched_bytes:
+        cold["fetched_bytes"] = spans.fetched_bytes
+    return cold

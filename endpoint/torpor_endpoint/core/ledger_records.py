@@ -25,7 +25,7 @@ class InvocationRecord(NamedTuple):
     request_id: str
     endpoint: str
     variant: str
-    model: str  # the TargetModel; "" on a single-model variant
+    model: str  # the TargetModel, or the adapter of an inference component; "" on a single-model variant
     instance: str  # the incarnation; "" if it never reached one
     status: int  # the HTTP status that the caller got
     steps: Mapping[str, float]  # seconds by `wire.Step`, overhead included; they add up to `total_s`

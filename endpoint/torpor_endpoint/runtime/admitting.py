@@ -80,11 +80,11 @@ class Router:
             target = spelled[1:] if spelled[:1] == "/" else spelled
             if target[:1] in RARE or target[-1:] == " " or "/." in target or not target.isprintable():
                 target = _name_of(spelled)
-        drawn = named is None and len(live.production) > 1
+        drawn, adapter = named is None and len(live.production) > 1, ""
         if component or live.takes_components:
             generations = component_pools(live, component, named)
             pool, drawn = self._generation(generations, request, target, passage), len(generations) > 1
-            variant = pool.variant.name
+            variant, adapter = pool.variant.name, adapter_of(live, component)
         elif live.shifting:
             variant, pool, drawn = *self._in_shift(live, request, target, passage), True
         else:
@@ -102,7 +102,7 @@ class Router:
             answers = version_in(pool, target)
             asked = None if answers == target else target
             return Route(live, variant, pool, answers, path, asked), drawn
-        return Route(live, variant, pool, target, path), drawn
+        return Route(live, variant, pool, target, path, adapter=adapter), drawn
 
     def _endpoint(self, name: str) -> ServedEndpoint:
         live = self._roster.get(name)
@@ -207,6 +207,12 @@ def component_pools(live: ServedEndpoint, header: bytes | None, variant: str | N
         detail = f"Inference component {component} is on production variant {copies.placed_on}, and not on {variant}."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
     return pools
+
+
+def adapter_of(live: ServedEndpoint, component: bytes | None) -> str:
+    """The component, if it is an adapter; else nothing."""
+    name = (component or b"").decode()
+    return name if name in live.adapters else ""
 
 
 def path_of(variant: Variant, request: Invoke, endpoint: str) -> tuple[int, ...]:

@@ -85,6 +85,8 @@ class Route(NamedTuple):
     the caller names a group, the model that was chosen."""
     choice: ModelChoice | None = None
     """Why this model answers a caller who names a group."""
+    adapter: str = ""
+    """The inference component that the caller names, if that is an adapter: the copies of its base answer."""
 
 
 class KnownWay:

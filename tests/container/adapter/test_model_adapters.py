@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -13,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.example_counts import tries
-from torpor_container.adapter.model_adapters import NAME, URL, ModelAdapters
+from tests.sdk.helpers.virtual_loop import run
+from torpor_container.adapter.model_adapters import NAME, URL, AdapterFolder, ModelAdapters
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.invocation import Invocation
+from torpor_container.measuring.server_timing import Clock, LoadSpans, Timing
 from torpor_container.models.tier import MakeRoom
 from torpor_container.transport.upstream import Headers, Upstream
+from torpor_container.wire import WaitStep
 
 
 class Answer:
@@ -50,18 +54,23 @@ class Disk:
     def __init__(self, room: int) -> None:
         self.room = room
         self.pins: dict[str, int] = {}
+        self.fetch_s = 0.0
         self._change = asyncio.Event()
 
-    async def fetch(self, url: str, make_room: MakeRoom) -> Path:
+    async def fetch(self, url: str, spans: LoadSpans, make_room: MakeRoom) -> AdapterFolder:
         if url.endswith("huge"):
             raise NoRoom("it needs more than the whole budget")
+        if self.fetch_s:
+            with spans.step(WaitStep.DOWNLOAD):
+                await asyncio.sleep(self.fetch_s)
+            spans.fetched_bytes = 7
         while url not in self.pins and len(self.pins) >= self.room:
             change = self._change
             if not await make_room(1):
                 await change.wait()
         self.pins[url] = self.pins.get(url, 0) + 1
         self._changed()
-        return Path(f"/{url}")
+        return AdapterFolder(Path(f"/{url}"), 70, 100)
 
     def give(self, url: str) -> None:
         self.pins[url] -= 1
@@ -74,6 +83,10 @@ class Disk:
     def _changed(self) -> None:
         self._change.set()
         self._change = asyncio.Event()
+
+
+def made(container: Container, disk: Disk, clock: Clock = time.monotonic) -> ModelAdapters:
+    return ModelAdapters(lambda: cast(Upstream, container), disk, str, clock)
 
 
 def naming(name: str, url: str) -> Invocation:
@@ -92,13 +105,13 @@ def test_every_request_finds_its_adapter_as_long_as_it_lasts_and_nothing_is_left
 
     async def story() -> None:
         container, disk = Container(dice, refusals), Disk(room)
-        adapters = ModelAdapters(lambda: cast(Upstream, container), disk, str)
+        adapters = made(container, disk)
         used: list[str] = []
 
         async def request() -> None:
             name, version = dice.choice("abcd"), dice.choice("01")
             with suppress(LoadFailed):
-                async with adapters.used_by(naming(name, f"{name}{version}")):
+                async with adapters.used_by(naming(name, f"{name}{version}"), Timing(time.monotonic)):
                     used.append(name)
                     for _ in range(dice.randrange(4)):
                         assert name in container.has
@@ -121,11 +134,11 @@ def test_every_request_finds_its_adapter_as_long_as_it_lasts_and_nothing_is_left
 def test_one_that_does_not_fit_is_named_in_its_error_and_takes_no_other_adapters_room() -> None:
     async def story() -> None:
         container, disk = Container(random.Random(1), 0.0), Disk(1)
-        adapters = ModelAdapters(lambda: cast(Upstream, container), disk, str)
-        async with adapters.used_by(naming("a", "a0")):
+        adapters = made(container, disk)
+        async with adapters.used_by(naming("a", "a0"), Timing(time.monotonic)):
             pass
         with pytest.raises(NoRoom, match=r"adapter b: it needs more than the whole budget\. The disk that the model"):
-            async with adapters.used_by(naming("b", "huge")):
+            async with adapters.used_by(naming("b", "huge"), Timing(time.monotonic)):
                 pass
         assert (list(disk.pins), list(container.has)) == (["a0"], ["a"])
 
@@ -135,14 +148,14 @@ def test_one_that_does_not_fit_is_named_in_its_error_and_takes_no_other_adapters
 def test_one_in_use_stays_and_who_needs_its_room_waits_for_the_end_of_the_request() -> None:
     async def story() -> None:
         container, disk = Container(random.Random(1), 0.0), Disk(1)
-        adapters = ModelAdapters(lambda: cast(Upstream, container), disk, str)
+        adapters = made(container, disk)
         came = asyncio.Event()
 
         async def second() -> None:
-            async with adapters.used_by(naming("b", "b0")):
+            async with adapters.used_by(naming("b", "b0"), Timing(time.monotonic)):
                 came.set()
 
-        async with adapters.used_by(naming("a", "a0")):
+        async with adapters.used_by(naming("a", "a0"), Timing(time.monotonic)):
             waiting = asyncio.create_task(second())
             for _ in range(50):
                 await asyncio.sleep(0.001)
@@ -151,3 +164,33 @@ def test_one_in_use_stays_and_who_needs_its_room_waits_for_the_end_of_the_reques
         assert list(container.has) == ["b"]
 
     asyncio.run(story())
+
+
+def test_who_waits_for_one_has_the_steps_of_its_load_and_the_next_request_has_none() -> None:
+    container, disk = Container(random.Random(1), 0.0), Disk(1)
+    disk.fetch_s = 2.0
+
+    async def story() -> list[Timing]:
+        loop = asyncio.get_running_loop()
+        adapters = made(container, disk, loop.time)
+
+        async def request(name: str, after_s: float) -> Timing:
+            await asyncio.sleep(after_s)
+            timing = Timing(loop.time)
+            async with adapters.used_by(naming(name, name), timing):
+                return timing
+
+        return list(await asyncio.gather(request("a", 0.0), request("a", 1.5), request("a", 5.0), request("b", 6.0)))
+
+    first, second, warm, other = run(story())
+    assert first.steps[WaitStep.DOWNLOAD] == pytest.approx(2.0)
+    assert second.steps[WaitStep.DOWNLOAD] == pytest.approx(0.5)
+    assert first.cold is not None
+    assert second.cold is not None
+    assert other.cold is not None
+    assert (first.cold["bytes"], first.cold["adapters_bytes"], first.cold["fetched_bytes"]) == (70, 100, 7)
+    assert first.cold["took_s"] == pytest.approx(2.0, abs=0.01)
+    assert first.cold["victims"] == []
+    assert "fetched_bytes" not in second.cold
+    assert (warm.steps, warm.cold) == ({}, None)
+    assert other.cold["victims"] == ["a"]

@@ -5,10 +5,12 @@ component of a multi-model container has the real keeper over such models. A cal
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 from tests.endpoint.helpers.passages import passage
@@ -21,21 +23,35 @@ from tests.sdk.helpers.live_on_virtual_time import (
     FakeRunner,
     Instance,
     Profiles,
+    Store,
+    TimedDisk,
     VirtualThreads,
 )
 from tests.sdk.helpers.virtual_loop import VirtualLoop, run
 from tests.sdk.helpers.written_ledger import WrittenLedger
 from torpor.simulator.engine.simulated_variant import Machine
 from torpor.workloads import TraceRequest
-from torpor_container.core.turns import Sharing, Turns
+from torpor_container.adapter.adapter_folders import AdapterFolders
+from torpor_container.adapter.model_adapters import NAME, ModelAdapters
+from torpor_container.artifacts.archives.unpack import UnpackLimits
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead
+from torpor_container.artifacts.stores.url_store import ANYWHERE
+from torpor_container.core.eviction import LRU
+from torpor_container.core.residency import Residency
+from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.server_timing import Timing
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.running.predicting import AnyRequest, Predictors
+from torpor_container.settings import DEFAULTS
+from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.core.components.component_records import ComponentRecord, ComponentSpecification
 from torpor_endpoint.core.components.component_variants import component_of
 from torpor_endpoint.core.resource_records import Container, CopyNeeds, Variant
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.fleet.components.component_deployment import ComponentDeployment
+from torpor_endpoint.fleet.components.served_adapters import ServedAdapters
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -48,6 +64,7 @@ from torpor_endpoint.runtime.holding import HoldLimits
 from torpor_endpoint.runtime.passage import CallLimits
 from torpor_endpoint.runtime.sending import RequestSender
 
+BUCKET = "shelf"
 COMPONENT_HEADER = b"x-amzn-sagemaker-inference-component"
 
 
@@ -61,9 +78,16 @@ class Rescaled:
 
 
 def copies_of(
-    name: str, copies: int, memory_mib: int, *, strict: bool = False, idle_s: float = 30.0, multi_model: bool = False
+    name: str,
+    copies: int,
+    memory_mib: int,
+    *,
+    strict: bool = False,
+    idle_s: float = 30.0,
+    multi_model: bool = False,
+    adapters: Sequence[str] = (),
 ) -> Variant:
-    """The variant of a component's copies; without any, one that a request wakes."""
+    """The variant of a component's copies, which serve `adapters` too; without any copies, one that a request wakes."""
     asleep = not copies and not strict
     return Variant(
         f"component.{name}",
@@ -73,12 +97,17 @@ def copies_of(
         instance_count=copies,
         instances_min=0 if asleep else None,
         instances_max=1 if asleep else None,
-        copies=CopyNeeds(name, "AllTraffic", memory_mib),
+        copies=CopyNeeds(
+            name, "AllTraffic", memory_mib, adapters=tuple((one, f"s3://{BUCKET}/{one}") for one in adapters)
+        ),
     )
 
 
+@dataclass
 class CopyHost(Factories):
     """A host of copies. A component without a profile of its name has a multi-model container."""
+
+    registered: int = 0
 
     async def launch(self, spec: LaunchSpec) -> Launched:
         await asyncio.sleep(self.machine.wake_s)
@@ -88,16 +117,42 @@ class CopyHost(Factories):
             instance = self.running[spec.slot] = Instance(self, launched)
             await instance.start()
             return launched
-        copy = Copy(self, launched)
+        copy = Copy(self, launched, self._folder_of(spec.slot.number))
         self.running[spec.slot] = cast(Instance, copy)
         copy.start()
         return launched
 
+    def _folder_of(self, number: int) -> Path:
+        return self.folder / f"adapters-{number}"
+
+
+class AdapterStore(Store):
+    """Artifacts of adapters, by their addresses."""
+
+    async def head(self, key: str) -> ArtifactHead:
+        return await super().head(key.rpartition("/")[2])
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        await super().get(key.rpartition("/")[2], head, into)
+
+
+class AdapterContainer:
+    """A foreign container that takes adapters, each in its profile's time."""
+
+    def __init__(self, host: CopyHost) -> None:
+        self._host = host
+
+    async def send(self, method: str, path: str, headers: object, body: Sequence[bytes], within_s: float) -> object:
+        if method == "POST":
+            self._host.registered += 1
+            await asyncio.sleep(self._host.profiles[json.loads(body[0])["name"]].into_memory_s)
+        return SimpleNamespace(status=200, body=b"")
+
 
 class Copy:
-    """A copy, and a server at its socket."""
+    """A copy, and a server at its socket. The adapters of its model are on a disk that outlives it."""
 
-    def __init__(self, host: CopyHost, launched: Launched) -> None:
+    def __init__(self, host: CopyHost, launched: Launched, folder: Path) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         threads = host.machine.threads
@@ -105,7 +160,14 @@ class Copy:
         self._predictors = Predictors(VirtualThreads(threads, "predict"), turns, loop.time)
         name = component_of(launched.slot.variant)
         assert name is not None
-        self._runner = FakeRunner(host.profiles[name], self._predictors)
+        self._profiles, self._queue = host.profiles, ModelQueue(shares=False)
+        self._name, self._clock = name, loop.time
+        room_bytes = host.machine.disk_bytes
+        disk = TimedDisk(folder, room_bytes, BUCKET)
+        residency = Residency(room_bytes, LRU(), DEFAULTS.loads_max)
+        tier = DiskTier(ANYWHERE, AdapterStore(host), disk, residency, UnpackLimits(), loop.time)
+        container = cast(Upstream, AdapterContainer(host))
+        self._adapters = ModelAdapters(lambda: container, AdapterFolders(lambda: tier), str, loop.time)
         self._servers = loop.servers
         self.launched = launched
 
@@ -113,7 +175,11 @@ class Copy:
         self._servers[str(self.launched.address)] = partial(Door, cast(KeptMode, self))
 
     async def invoke(self, target: str, invocation: Invocation, timing: Timing) -> Reply:
-        return await self._runner.invoke(invocation, PATIENT_S, timing)
+        adapter = dict(invocation.headers).get(NAME)
+        name = self._name if adapter is None else adapter.decode()
+        async with self._adapters.used_by(invocation, timing):
+            runner = FakeRunner(self._profiles[name], self._predictors, self._queue)
+            return await runner.invoke(invocation, PATIENT_S, timing)
 
     async def close(self) -> None:
         del self._servers[str(self.launched.address)]
@@ -122,10 +188,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class LivedComponents:
-    """Answers in the order of the requests, and the launches of copies."""
+    """Answers in the order of the requests, the launches of copies, and how often a container took an adapter."""
 
     answers: list[Answered]
     launches: int
+    registered: int
 
 
 def lived_components(
@@ -167,7 +234,10 @@ async def _lived(
     )
     live = FleetEndpoint(ENDPOINT, "arn")
     roster.serve(live)
-    variants, components = Deployment(live, factory), ComponentDeployment(live, factory, strict=False)
+    variants, components = (
+        Deployment(live, factory),
+        ComponentDeployment(live, factory, strict=False, adapters=_served(copies)),
+    )
     await variants.become((capacity,))
     for one in copies:
         await components.become(one)
@@ -218,7 +288,18 @@ async def _lived(
     for chore in beside:
         chore.cancel()
     await variants.close("the story ends")
-    return LivedComponents(answers, host.launches)
+    return LivedComponents(answers, host.launches, host.registered)
+
+
+def _served(copies: Sequence[Variant]) -> ServedAdapters:
+    """The adapters of all components."""
+    served = ServedAdapters()
+    for one in copies:
+        for name, url in one.copies.adapters if one.copies else ():
+            specification = ComponentSpecification(base_name=component_of(one.name), adapter_url=url)
+            record = SimpleNamespace(name=name, pending_specifications=None, specifications=(specification,))
+            served.put(cast(ComponentRecord, record))
+    return served
 
 
 def _when(one: tuple[float, object]) -> float:

@@ -302,6 +302,7 @@ class Door(asyncio.Protocol):
         self._path = self._target = ""
         self._only_loaded = False
         self._body = b""
+        self._headers: list[tuple[bytes, bytes]] = []
         self._answering: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -312,9 +313,10 @@ class Door(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_url(self, url: bytes) -> None:
-        self._path, self._body, self._only_loaded = url.decode(), b"", False
+        self._path, self._body, self._only_loaded, self._headers = url.decode(), b"", False, []
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.lower(), value))
         if name.lower() == TARGET_MODEL:
             self._target = value.decode()
         self._only_loaded |= (name.lower(), value) == ONLY_LOADED
@@ -342,7 +344,7 @@ class Door(asyncio.Protocol):
 
     async def _invoke(self) -> None:
         timing, invocation, fault = Timing(asyncio.get_running_loop().time), Invocation(b""), ""
-        invocation.only_loaded = self._only_loaded
+        invocation.only_loaded, invocation.headers = self._only_loaded, tuple(self._headers)
         try:
             reply = await self._kept.invoke(self._target, invocation, timing)
         except ContainerError as error:
@@ -449,10 +451,10 @@ class FakeRunner:
     alive = True
     workers = 0
 
-    def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
+    def __init__(self, profile: ModelProfile, predictors: Predictors, line: ModelQueue | None = None) -> None:
         self._profile = profile
         self._predictors = predictors
-        self._line = ModelQueue(shares=profile.further_s is not None)
+        self._line = line or ModelQueue(shares=profile.further_s is not None)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         first_s = self._profile.predict_delay_s + self._profile.predict_s

@@ -50,11 +50,8 @@ class ComponentSpecification:
     base_name: str | None = None  # the component whose copies serve this adapter
     adapter_url: str | None = None  # s3://bucket/key of the adapter
     resources: CopyResources | None = None  # None for an adapter: it is served within its base's
-    download_timeout_s: float = 3600.0  # ModelDataDownloadTimeoutInSeconds
     startup_timeout_s: float = 480.0  # ContainerStartupHealthCheckTimeoutInSeconds
-    caching: bool = False  # DataCacheConfig.EnableCaching
     strategy: PlacementStrategy = PlacementStrategy.SPREAD
-    max_imbalance: int = 0  # AvailabilityZoneBalance.MaxImbalance
     resolved_s: float = 0.0  # when its images were resolved, in epoch seconds
     request: dict[str, Any] = field(default_factory=dict)  # as sent, for DescribeInferenceComponent
 

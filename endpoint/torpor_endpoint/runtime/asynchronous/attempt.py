@@ -42,10 +42,11 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.async_inference.topic_messages import RESPONSE_MAX_BYTES
+from torpor_endpoint.core.sending.adapter_headers import INFERENCE_COMPONENT
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
-from torpor_endpoint.runtime.admitting import path_of, version_in
+from torpor_endpoint.runtime.admitting import adapter_of, path_of, version_in
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.errors import (
     FAULTS,
@@ -269,7 +270,8 @@ class Attempt:
         passage.request = invoke
         passage.body, passage.request_bytes, passage.readers = body, size, ()
         path = path_of(pool.variant, invoke, request.endpoint)
-        passage.route = Route(self._live, pool.variant.name, pool, request.target, path)
+        adapter = adapter_of(self._live, headers.get(INFERENCE_COMPONENT))
+        passage.route = Route(self._live, pool.variant.name, pool, request.target, path, adapter=adapter)
         return passage
 
 

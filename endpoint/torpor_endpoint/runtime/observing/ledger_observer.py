@@ -81,7 +81,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         request.request_id,
         route.live.name,
         route.variant,
-        route.target or "",
+        route.target or route.adapter,
         instance,
         request.status,
         request.steps,

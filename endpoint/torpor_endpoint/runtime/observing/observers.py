@@ -68,7 +68,7 @@ class Alike(NamedTuple):
     endpoint: str
     variant: str
     pool: VariantPool
-    target: str | None
+    target: str | None  # or the adapter's name; None where neither is named
     instance: str
     instances: int  # ready ones of the variant
     hit: bool | None  # None where there is no model cache
@@ -176,7 +176,8 @@ def _alike(request: Passage) -> AlikeKey | None:
     head = head_of(served.answer)
     if head.alone:
         return None
-    live, variant, pool, target, path, _, _ = route
+    live, variant, pool, target, path, _, _, adapter = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
     face = request.scope[FACE].face if FACE in request.scope else ""  # `face_of`, without its calls
-    return live.name, variant, pool, target, served.instance, served.instances, head.hit, came, ended, path, face
+    model = target or adapter or None
+    return live.name, variant, pool, model, served.instance, served.instances, head.hit, came, ended, path, face

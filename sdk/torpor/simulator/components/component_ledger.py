@@ -7,16 +7,17 @@ for want of a copy (strict): those that it has reached one, or waited for one.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from statistics import median
 from typing import Final, NamedTuple
 
 from torpor.simulator import fitting
 from torpor.simulator.components.component_scenario import ComponentScenario
-from torpor.simulator.components.component_setup import ComponentSetup, CopyChange
+from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup, CopyChange
 from torpor.simulator.components.component_traces import MergedTrace, model_name
 from torpor.simulator.ledger_scenario import as_it_ran
 from torpor.simulator.scenario import MIB, OWN_BYTES, Scenario
@@ -39,6 +40,9 @@ OTHERS: Final = f"""SELECT DISTINCT endpoint FROM minutes
 LIVES: Final = """SELECT variant, placed_on, size, why_started, why_stopped, started_s, ready_s, stopped_s,
     reserved_mib, reserved_cores, reserved_accelerators FROM lives WHERE endpoint = ? ORDER BY started_s"""
 SETUPS: Final = "SELECT variant, setup FROM setups WHERE endpoint = ?"
+DISKS: Final = """SELECT variant, max(json_extract(cold, '$.adapters_bytes')) FROM cold_starts
+    WHERE endpoint = ? GROUP BY variant"""
+"""By component with adapters, the disk that those of a copy share."""
 BY_REQUESTS: Final = frozenset({"somebody calls", "nobody calls", "the next call is expected"})
 """Why a copy starts or leaves that no caller has asked for by its number."""
 MOVED: Final = "it moves to another instance"
@@ -94,30 +98,34 @@ def recorded_endpoint(
         setups = {
             name: typed_json.read(VariantSetup, json.loads(text)) for name, text in ledger.execute(SETUPS, (endpoint,))
         }
+        disks = {_name(variant): size / MIB for variant, size in ledger.execute(DISKS, (endpoint,)) if size}
     make = LedgerFile.so_far if so_far else LedgerFile
     traces = {name: make(path, endpoint, name) for name in variants}
     with_traces = [name for name, trace in traces.items() if _is_answered(trace)]
     fitted = {name: found for name in with_traces if (found := _fitted(path, endpoint, name)) is not None}
-    many = {_name(name) for name, found in fitted.items() if set(found.profiles) - {name}}
+    named = {name for name, found in fitted.items() if set(found.profiles) - {name}}
+    adapted = {_name(name) for name in named if name in setups and not setups[name].multi_model}
+    many = {_name(name) for name in named} - adapted
     if not fitted:
         raise BadTrace(f"{path}: no component of endpoint {endpoint} has answered a request")
     parts: dict[str, list[LedgerFile]] = {}
     for variant in fitted:
         trace = traces[variant]
         parts.setdefault(_name(variant), []).append(replace(trace, seed=trace.seed + seed))
-    merged = MergedTrace(parts, many)
+    merged = MergedTrace(parts, many, adapted)
     first_s = min(float(chunk.times_s[0]) for chunk in merged.chunks())
     profiles = {
-        one.name: one
-        for variant, found in fitted.items()
-        for one in _profiles(_name(variant), found, _name(variant) in many)
+        one.name: one for variant, found in fitted.items() for one in _profiles(variant, found, _name(variant) in many)
     }
     components = tuple(
         _setup(name, [one for one in lives if _name(one.variant) == name], setups, fitted, first_s) for name in parts
     )
     components = tuple(_multi_model(one, fitted) if one.name in many else one for one in components)
+    components = tuple(replace(one, disk_mib=disks.get(one.name, one.disk_mib)) for one in components)
     overheads_s = sorted(one.overhead_s for one in fitted.values())
-    scenario = _scenario(components, lives, setups).altered(overhead_s=overheads_s[len(overheads_s) // 2])
+    scenario = _scenario(components, lives, setups).altered(
+        overhead_s=overheads_s[len(overheads_s) // 2], adapters=_adapters(fitted, adapted)
+    )
     sigma = max(one.predict_sigma for one in fitted.values())
     lost = tuple(
         f"component {_name(name)}: left out, as it has answered no request yet"
@@ -169,12 +177,28 @@ def _fitted(path: Path, endpoint: str, variant: str) -> fitting.Fitted | None:
         return None
 
 
-def _profiles(component: str, found: fitting.Fitted, many: bool) -> list[ModelProfile]:
-    """The profiles of a component's models, by their names in the trace."""
+def _profiles(variant: str, found: fitting.Fitted, many: bool) -> list[ModelProfile]:
+    """The profiles of a component's models, or of its model and its adapters, by their names in the trace."""
+    component = _name(variant)
     if many:
         return [replace(one, name=model_name(component, name)) for name, one in found.profiles.items()]
-    (one,) = found.profiles.values()
-    return [replace(one, name=component)]
+    adapters = [one for name, one in found.profiles.items() if name != variant]
+    if variant in found.profiles:
+        return [replace(found.profiles[variant], name=component), *adapters]
+    predicts_s = median(one.predict_s for one in adapters)  # nobody has called the base itself
+    return [ModelProfile(component, 0, 0, predict_s=predicts_s), *adapters]
+
+
+def _adapters(fitted: Mapping[str, fitting.Fitted], adapted: Container[str]) -> tuple[AdapterSetup, ...]:
+    """The adapters that were called, each of its base: both generations of a base have the same ones."""
+    bases = {
+        name: _name(variant)
+        for variant, found in fitted.items()
+        if _name(variant) in adapted
+        for name in found.profiles
+        if name != variant
+    }
+    return tuple(AdapterSetup(name, base) for name, base in sorted(bases.items()))
 
 
 def _multi_model(one: ComponentSetup, fitted: Mapping[str, fitting.Fitted]) -> ComponentSetup:

@@ -26,10 +26,12 @@ def dict_of_numbers() -> defaultdict[str, int]:
 @dataclass(frozen=True, eq=False)
 class MergedTrace:
     """The requests of an endpoint's components, each for a model with the component's name; in a component of many
-    models, `many`, for `COMPONENT/MODEL`. All of them are in memory while they are read."""
+    models, `many`, for `COMPONENT/MODEL`; in one with adapters, `adapted`, for what they name. All of them are in
+    memory while they are read."""
 
     parts: Mapping[str, Sequence[LedgerFile]] = field(repr=False)  # by component: a variant for each generation
     many: Container[str] = frozenset()
+    adapted: Container[str] = frozenset()
     _numbers: defaultdict[str, int] = field(default_factory=dict_of_numbers, repr=False)
 
     @property
@@ -60,9 +62,13 @@ class MergedTrace:
 
     def _models(self, component: str, part: LedgerFile, chunk: Chunk) -> NDArray[np.int32]:
         """The numbers of the chunk's models in `names`."""
-        if component not in self.many:
+        if component in self.many:
+            named = [model_name(component, name) for name in part.names]
+        elif component in self.adapted:
+            named = [component if name == part.variant else name for name in part.names]
+        else:
             return np.full(len(chunk), self._numbers[component], np.int32)
-        of_part = [self._numbers[model_name(component, name)] for name in part.names]
+        of_part = [self._numbers[name] for name in named]
         return np.array(of_part, np.int32)[chunk.models]
 
 

@@ -1,8 +1,10 @@
 """Adapters of a foreign container's model, through boto3: called in each of the three ways, kept by updates."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from botocore.exceptions import ClientError
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import packed, put
 from tests.helpers.waiting import until
+from torpor.simulator.components.component_ledger import recorded_endpoint
+from torpor.simulator.components.components_run import run_components
 
 ROLE = "arn:aws:iam::123456789012:role/service-role/role"
 CONTAINER = Path(__file__).parents[3] / "container" / "helpers" / "foreign_container.py"
@@ -98,6 +102,23 @@ def test_requests_and_streams_are_answered_by_the_adapter_that_they_name(live: L
     )
     body = b"".join(event["PayloadPart"]["Bytes"] for event in streamed["Body"])
     assert json.loads(body)["adapter"] == "blue"
+
+
+def test_the_ledger_has_the_adapters_and_is_played_again_with_the_same_loads(live: LiveEndpoint) -> None:
+    ledger = live.data_dir / "ledger.sqlite"
+
+    def counted() -> dict[str, tuple[int, int]] | None:
+        rows = (
+            "SELECT model, sum(requests), sum(cold) FROM minutes WHERE endpoint = 'now' AND variant LIKE 'component.%'"
+        )
+        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as opened:
+            found = {model: (requests, cold) for model, requests, cold in opened.execute(f"{rows} GROUP BY model")}
+        return found if sum(requests for requests, _ in found.values()) == 4 else None
+
+    assert until(counted, 60.0) == {"": (1, 0), "now-red": (1, 1), "now-blue": (2, 1)}
+    recorded = recorded_endpoint(ledger, "now", so_far=False)
+    again = run_components(recorded.inputs, recorded.scenario)
+    assert (again.requests, again.cold, again.failed, again.components[0].loads) == (4, 2, 0, 2)
 
 
 def test_asynchronous_requests_are_answered_by_the_adapter_that_they_name(live: LiveEndpoint) -> None:

@@ -148,6 +148,35 @@ def test_a_component_of_many_models_beside_others_is_played_again_with_the_same_
     assert planned.profiles["many/m3"].memory_bytes == 20_000
 
 
+COLOURS = {
+    name: ModelProfile(name, 9_000, 9_000, 0.4, 0.0, 0.2, predict_s=0.05)
+    for name in ("red", "green", "blue", "grey", "pink")
+}
+
+
+@pytest.mark.parametrize(("copies", "room_bytes"), [(0, 60_000), (1, 20_000), (2, 30_000)])
+def test_adapters_are_played_again_with_the_same_loads(tmp_path: Path, copies: int, room_bytes: int) -> None:
+    rng = random.Random(copies)
+    calls = [
+        TraceRequest(call.time_s, rng.choice([*COLOURS, "a"]) if call.model == "a" else call.model)
+        for call in bursts(copies)
+    ]
+    ledger = WrittenLedger(tmp_path)
+    setups = [copies_of("a", copies, 1024, adapters=tuple(COLOURS)), *(copies_of(name, 1, 1024) for name in "bc")]
+    lived = lived_components(FIXED, setups, {**PROFILES, **COLOURS}, calls, ledger, tmp_path, room_bytes=room_bytes)
+    ledger.written.flush()
+    cold = sum(ledger.written.reading.cold_counts().values())
+    ledger.written.ledger.close()
+    found = recorded_endpoint(tmp_path / "ledger.sqlite", ENDPOINT, so_far=False)
+    assert {(one.name, one.base) for one in found.scenario.adapters} == {(name, "a") for name in COLOURS}
+    again = run_components(found.inputs, found.scenario)
+    assert (again.requests, again.cold, again.failed) == (len(lived.answers), cold, 0)
+    assert len(again.copy_lives) == lived.launches
+    assert cold > 5
+    uses = {one.component: one.loads for one in again.components}
+    assert uses["a"] == lived.registered
+
+
 def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_ones(tmp_path: Path) -> None:
     both(tmp_path, FIXED, [copies_of(name, 2, 2048) for name in NAMES], 5)
     path = tmp_path / "ledger.sqlite"

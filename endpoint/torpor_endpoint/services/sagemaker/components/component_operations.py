@@ -1,5 +1,6 @@
 """CreateInferenceComponent and its family. They write what is wanted; the fleet's controller carries it out."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,17 +18,20 @@ from torpor_endpoint.services.sagemaker.components.component_rollouts import (
     check_component_deployment,
     component_rollout,
 )
+from torpor_endpoint.services.sagemaker.components.differences import WHY_KEPT
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.deployments.deployment_rules import check_alarms
 from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
-from torpor_endpoint.services.sagemaker.members.checking import check_known
+from torpor_endpoint.services.sagemaker.members.checking import check_known, idle
 from torpor_endpoint.services.sagemaker.shapes import without_tags
 from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 OWN = "Torpor's own container, which loads no adapters: give the adapted model an inference component of its own"
 MANY = "several containers or many models: an adapter is of the one model of one container"
+
+log = logging.getLogger(__name__)
 
 VERBS = {ComponentEvent.DELETE: "delete"}
 """What AWS's texts call an event. All others are an update."""
@@ -59,6 +63,7 @@ def create_inference_component(control: Control, call: Call) -> dict[str, Any]:
     _check_base(control, component)
     if not control.store.add_component(component, first_tags(call)):
         raise errors.EXISTS(noun=Resource.COMPONENT.noun, arn=arn)
+    _say_idle(call)
     control.component_changed(name)
     return {"InferenceComponentArn": arn}
 
@@ -105,6 +110,7 @@ def update_inference_component(control: Control, call: Call) -> dict[str, Any]:
     if _adapters(control, component):
         named = f'Specification: the inference component "{component.name}", which is the base of adapters,'
         _check_takes_adapters(control, named, updated.pending_specifications or ())
+    _say_idle(call)
     return _moved(control, component, updated, ComponentEvent.UPDATE)
 
 
@@ -180,6 +186,12 @@ def _specifications(control: Control, call: Call, variant: Variant, arn: str) ->
         component_shapes.component_specification(sent, resolved_containers(control, call, sent, variant, arn), now_s)
         for sent in component_rules.specifications(call.params)
     )
+
+
+def _say_idle(call: Call) -> None:
+    """Log which of the request's members change nothing, and why."""
+    for path, why in idle(f"{call.operation}Input", call.params, WHY_KEPT).items():
+        log.info("inference component %s: %s has no effect. %s", call.params["InferenceComponentName"], path, why)
 
 
 def _check_base(control: Control, component: ComponentRecord) -> None:

@@ -35,7 +35,6 @@ def component_specification(sent: Wire, containers: tuple[Container, ...], now_s
     """A checked InferenceComponentSpecification, whose copies run these containers."""
     startup, scheduling = sent.get("StartupParameters", {}), sent.get("SchedulingConfig", {})
     base, compute = sent.get("BaseInferenceComponentName"), sent.get("ComputeResourceRequirements")
-    download_s = startup.get("ModelDataDownloadTimeoutInSeconds", ComponentSpecification.download_timeout_s)
     startup_s = startup.get("ContainerStartupHealthCheckTimeoutInSeconds", ComponentSpecification.startup_timeout_s)
     return ComponentSpecification(
         containers=containers,
@@ -44,11 +43,8 @@ def component_specification(sent: Wire, containers: tuple[Container, ...], now_s
         base_name=base,
         adapter_url=s3_url(sent["Container"]["ArtifactUrl"]) if base else None,
         resources=_resources(compute) if compute else None,
-        download_timeout_s=float(download_s),
         startup_timeout_s=float(startup_s),
-        caching=bool(sent.get("DataCacheConfig", {}).get("EnableCaching")),
         strategy=PlacementStrategy(scheduling.get("PlacementStrategy", PlacementStrategy.SPREAD)),
-        max_imbalance=scheduling.get("AvailabilityZoneBalance", {}).get("MaxImbalance", 0),
         resolved_s=now_s,
         request=dict(sent),
     )

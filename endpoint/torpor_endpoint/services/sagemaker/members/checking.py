@@ -1,6 +1,6 @@
 """Refuses members that no table knows: a newer service model may have instructions that Torpor would ignore."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment
@@ -25,6 +25,19 @@ def kept(shape: str) -> Iterator[str]:
             yield name
         elif treatment is Treatment.ACTED_ON and name in STRUCTURES:
             yield from (f"{name}.{inside}" for inside in kept(STRUCTURES[name]))
+
+
+def idle(shape: str, members: Wire, reasons: Mapping[str, str]) -> dict[str, str]:
+    """By path, why members of a request are kept without effect. `reasons` are those of members by their names."""
+    found: dict[str, str] = {}
+    for name, value in members.items():
+        treatment = KNOWN[shape][name]
+        if treatment is Treatment.KEPT and name in reasons:
+            found[name] = reasons[name]
+        elif treatment is Treatment.ACTED_ON and name in STRUCTURES:
+            for structure in value if isinstance(value, list) else [value]:
+                found |= {f"{name}.{path}": why for path, why in idle(STRUCTURES[name], structure, reasons).items()}
+    return found
 
 
 def listed(treatment: Treatment, *shapes: str) -> str:

@@ -79,6 +79,7 @@ class CopyMaker:
         if isinstance(copy, SimulatedInstance):
             copy.resting = None
             self._files.ended(copy.memory)
+        if copy.disk is not None:
             self._disks[copy.slot] = dict(copy.disk.stored)
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -120,10 +121,10 @@ class CopyMaker:
         return made
 
     def _disk(self, slot: str, processors: Processors, taken_bytes: int) -> SimulatedDisk:
-        """The disk of a copy, without what its model takes. It outlives a copy of a multi-model container."""
+        """The disk of a copy, without what its model takes. It outlives the copy, with what is on it."""
         whole_mib = INSTANCE_DISK_MIB if self.setup.disk_mib is None else self.setup.disk_mib
         tier = Residency(max(0, int(whole_mib * MIB) - taken_bytes), LRU(), self.setup.loads_max)
-        stored = self._disks.setdefault(slot, {}) if self.setup.models else {}
+        stored = self._disks.setdefault(slot, {})
         return SimulatedDisk(self.kernel, tier, self._slowed, self.counts, processors, self.spread, stored)
 
     def _rest(self, copy: SimulatedInstance) -> None:

@@ -24,6 +24,7 @@ class SimulatedAdapters:
     failed: Callable[[SimulatedCall], None]
     _models: dict[str, InstanceModel] = field(default_factory=dict)
     _coming: set[str] = field(default_factory=set)  # fetched or registered now
+    _had: set[str] = field(default_factory=set)  # registered since the copy began: its container knows them
 
     def __post_init__(self) -> None:
         self.disk.fetched, self.disk.refused = self._fetched, self._refused
@@ -45,18 +46,23 @@ class SimulatedAdapters:
         self.disk.release(call.model)
 
     def _fetched(self, model: InstanceModel) -> None:
-        if not isnan(model.since_s):
+        if isnan(model.since_s) and model.name in self._had:
+            self._answers(model, FOUND)
+        else:  # its files came now, or an earlier copy left them on the disk
+            if isnan(model.since_s):
+                model.factor = self.disk.spread.load()
             self.counts.loads += 1
             self.kernel.after(model.profile.into_memory_s * model.factor, self._registered, model)
-        else:
-            self._registered(model)
 
     def _registered(self, model: InstanceModel) -> None:
+        self._had.add(model.name)
+        self._answers(model, LOADED)
+
+    def _answers(self, model: InstanceModel, outcome: int) -> None:
         """Each request that waits has a pin of its own, beside that of the fetch."""
         name, now_s = model.name, self.kernel.now_s
         self._coming.discard(name)
         waiting, model.waiting = model.waiting, []
-        outcome = FOUND if isnan(model.since_s) else LOADED
         for call in waiting:
             self.disk.residency.request(name, now_s)
             call.outcome, call.ready_s = outcome, now_s
