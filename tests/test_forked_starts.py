@@ -18,10 +18,9 @@ TELLS = """
 import json, os, sys
 inherited = int(sys.argv[2])
 os.write(inherited, b"from the child")
-paths = {int(number): os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")}
-of_an_import = [number for number, path in paths.items() if path.endswith("schedstat")]
+found = sorted(int(number) for number in os.listdir("/proc/self/fd"))
 told = {"name": __name__, "arguments": sys.argv, "variables": dict(os.environ), "folder": os.getcwd()}
-told |= {"session": os.getsid(0), "input": sys.stdin.read(), "open": sorted({*paths} - {*of_an_import})}
+told |= {"session": os.getsid(0), "input": sys.stdin.read(), "open": [number for number in found if number < 256]}
 print(json.dumps(told), flush=True)
 sys.exit(7)
 """

@@ -5,14 +5,15 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from tests.helpers.forked_starts.starting import marked_sessions
+from tests.helpers.forked_starts.starting import forked_zygotes, marked_sessions
 from tests.helpers.waiting import PATIENCE_S, soon
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 
 def children(pid: int) -> list[int]:
-    """The children that still run, without those that have ended and are not reaped yet."""
-    found = []
+    """The children that still run, without those that have ended and are not reaped yet; and the zygotes that were
+    forked for this process."""
+    found = forked_zygotes(pid)
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += [int(child) for child in (task / "children").read_text().split()]

@@ -6,11 +6,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from torpor_container.frozen_class import frozen
 from torpor_container.processes.import_steps import Step
@@ -183,13 +183,25 @@ def listening(path: Path) -> socket.socket:
     return listener
 
 
+class ZygoteProcess(Protocol):
+    """The process of a zygote, as its owner sees it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    async def wait(self) -> int: ...
+
+
 class OwnedZygote(ZygoteClient):
     """A zygote that this process started, and that ends with it."""
 
     def __init__(
         self,
         path: Path,
-        process: asyncio.subprocess.Process,
+        process: ZygoteProcess,
         lifeline: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         closed_within_s: float,
         lends_path: bool,
@@ -210,9 +222,10 @@ class OwnedZygote(ZygoteClient):
         forgotten: tuple[str, ...] = (),
         step: Step = Step.WHOLE,
         listener: socket.socket | None = None,
+        launch: Callable[..., Awaitable[ZygoteProcess]] = asyncio.create_subprocess_exec,
     ) -> "OwnedZygote":
         """Start it. It listens at `path` at once: requests wait until it has imported what the step has. `listener`
-        listens there already, and stays the caller's.
+        listens there already, and stays the caller's. `launch` takes what `asyncio.create_subprocess_exec` takes.
 
         It gets the variables of this process that `inherited` lets through, without names that begin with one of
         `forgotten`: its children can read with which variables it was started.
@@ -226,7 +239,7 @@ class OwnedZygote(ZygoteClient):
                 lifeline = await asyncio.open_unix_connection(sock=ours)
                 unfinished.pop_all()
             unless_started.callback(lifeline[1].close)
-            process = await asyncio.create_subprocess_exec(
+            process = await launch(
                 *command,
                 str(descriptor),
                 step.name,

@@ -15,24 +15,11 @@ from pathlib import Path
 from select import select
 from typing import IO
 
+from tests.helpers.forked_starts import forking_process
+from torpor_container.processes.process_tree import children, is_named
 from torpor_container.processes.zygote import ONE_THREAD
 
-FORKING = Path(__file__).with_name("forking_process.py")
-IMPORTED = (
-    "torpor_endpoint.app",
-    "torpor_endpoint.composed_jobs",
-    "torpor_endpoint.routing.router.router_process",
-    "torpor_endpoint.services.sagemaker.service",
-    "torpor_account.s3.service",
-    "torpor_account.cloudwatch.service",
-    "torpor_container.http.gunicorn_server",
-    "torpor_container.http.worker",
-    "botocore.loaders",
-    "logging.config",
-    "msgspec.json",
-    "uvloop",
-)
-"""What the processes of an endpoint and of a router import until they answer their first request."""
+FORKING = Path(forking_process.__file__)
 READ_AT_THE_START = "PYTHON", "LD_", "MALLOC_", "LC_", "LANG", *ONE_THREAD
 """The variables that Python and what it imports read once begin with one of these."""
 
@@ -45,6 +32,16 @@ def marked_sessions(mark: str) -> frozenset[int]:
     """The sessions of forked programs that were started with this text in their variables. /proc shows those of the
     process that forked them."""
     return frozenset(pid for pid, variables in _sessions.items() if any(mark in value for value in variables.values()))
+
+
+def zygote_name(owner: int) -> str:
+    return f"for {owner}"
+
+
+def forked_zygotes(owner: int) -> list[int]:
+    """The forked zygotes of this endpoint's process. Its own children they are not."""
+    kinds = [kind for forking in _forking for kind in children(forking)]
+    return [pid for kind in kinds for pid in children(kind) if is_named(pid, zygote_name(owner))]
 
 
 class Forked:
@@ -102,7 +99,7 @@ def start(
     and every other command, gets a process of its own.
     """
     variables = {**(os.environ if env is None else env)}
-    if not _can_be_forked(command, variables):
+    if not can_be_forked(command, variables):
         stdin = subprocess.PIPE if lifeline else subprocess.DEVNULL
         return subprocess.Popen(
             [*command],
@@ -113,41 +110,70 @@ def start(
             env=variables,
             start_new_session=True,
         )
-    program = [word for word in command[1:] if word != "-P"]
-    request = {"program": program, "environment": variables, "folder": os.getcwd(), "descriptors": [*pass_fds]}
     with ExitStack() as closed:
         read, write = os.pipe() if lifeline else (os.open(os.devnull, os.O_RDONLY), None)
         closed.callback(os.close, read)
-        ours, its = os.pipe()
-        closed.callback(os.close, its)
-        descriptors = [its, read, output.fileno(), output.fileno(), *pass_fds]
-        socket.send_fds(_requests(), [json.dumps(request).encode()], descriptors)
-    forked = Forked(FileIO(ours), None if write is None else FileIO(write, "w"))
+        told = sent(forking_process.ENDPOINT, command[1:], variables, (read, output.fileno(), output.fileno()), pass_fds)
+    forked = Forked(FileIO(told), None if write is None else FileIO(write, "w"))
     _sessions[forked.pid] = variables
     return forked
 
 
-def _can_be_forked(command: Sequence[str], variables: Mapping[str, str]) -> bool:
+def sent(
+    kind: str,
+    program: Sequence[str],
+    variables: Mapping[str, str],
+    streams: Sequence[int],
+    descriptors: Sequence[int],
+    name: str = "",
+) -> int:
+    """Let a program be forked. Returns a descriptor that tells its process id on a line, and later its exit code."""
+    request = {
+        "kind": kind,
+        "program": [word for word in program if word != "-P"],
+        "environment": dict(variables),
+        "folder": os.getcwd(),
+        "descriptors": [*descriptors],
+        "name": name,
+    }
+    ours, its = os.pipe()
+    try:
+        socket.send_fds(requests(), [json.dumps(request).encode()], [its, *streams, *descriptors])
+    finally:
+        os.close(its)
+    return ours
+
+
+def can_be_forked(command: Sequence[str], variables: Mapping[str, str], **also: str) -> bool:
     read = {name: value for name, value in variables.items() if name.startswith(READ_AT_THE_START)}
-    return command[0] == sys.executable and read == AT_THE_START
+    return command[0] == sys.executable and {**read, **also} == {**AT_THE_START, **also}
+
+
+_inherited: list[socket.socket] = []
+_forking: list[int] = []
+"""The process that forks, once it was started."""
+
+
+def inherit(requests: socket.socket) -> None:
+    """In a forked program: it lets others be forked by the process that forked it."""
+    _inherited.append(requests)
+
+
+def requests() -> socket.socket:
+    """The socket of the forking process."""
+    return _inherited[0] if _inherited else _own()
 
 
 @cache
-def _requests() -> socket.socket:
-    """The socket of the forking process."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with its:
-        process = subprocess.Popen(
-            [sys.executable, "-P", str(FORKING), str(its.fileno()), *IMPORTED],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[its.fileno()],
-            start_new_session=True,
-            env=AT_THE_START,
-        )
-    atexit.register(_end, ours, process)
-    return ours
+def _own() -> socket.socket:
+    client, process = forking_process.started(forking_process.ENDPOINT, AT_THE_START)
+    atexit.register(_end, client, process)
+    _forking.append(process.pid)
+    return client
 
 
 def _end(requests: socket.socket, process: "subprocess.Popen[bytes]") -> None:
     requests.close()
+    assert process.stdin is not None
+    process.stdin.close()
     process.wait()

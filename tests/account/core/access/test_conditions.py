@@ -65,6 +65,22 @@ def test_a_value_of_the_request_that_cannot_be_read_matches_nothing(operator: st
     assert not holds(operator, wanted, ["unreadable"])
 
 
+@pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1_0", " 10", "10\n", "١٠", "0x0a", "1e", ".", ""])
+def test_what_only_python_takes_for_a_number_is_none(text: str) -> None:
+    for kind in ("Numeric", "Date"):
+        assert not any(holds(f"{kind}{order}", "10", [text]) for order in ("Equals", "LessThan", "GreaterThanEquals"))
+        assert holds(f"{kind}NotEquals", "10", [text])
+        with pytest.raises(BadPolicy, match="is not a"):
+            condition_test(f"{kind}Equals", "k", [text], variables=True)
+
+
+@pytest.mark.parametrize("text", ["10", "+10", "10.", "10.0", "1e1", "1.0E+1", "100e-1"])
+def test_a_number_has_many_spellings(text: str) -> None:
+    assert holds("NumericEquals", "10", [text])
+    assert holds("NumericEquals", text, ["10"])
+    assert holds("NumericLessThan", "0", ["-.5"])
+
+
 @pytest.mark.parametrize(
     ("operator", "value", "why"),
     [

@@ -1,0 +1,83 @@
+"""Forks zygotes from a process that has imported what a zygote of their step imports: each has the same modules as one
+of its own start, in a tenth of the processor time."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from importlib import import_module
+from io import FileIO
+from pathlib import Path
+
+from tests.helpers.forked_starts import starting
+from tests.helpers.forked_starts.forking_process import OWN_FROM
+from tests.helpers.zygotes import LIGHT
+from torpor_container.processes.import_steps import Step
+from torpor_container.processes.zygote import ONE_THREAD
+from torpor_container.processes.zygote_client import ZYGOTE, OwnedZygote, ZygoteProcess
+
+WITHOUT_LIBRARIES = "light zygote"
+PROGRAM = Path(__file__).with_name("whole_zygote.py")
+
+
+def prepare_zygotes(kind: str) -> None:
+    """What a zygote of this kind does before it listens."""
+    zygote = import_module("torpor_container.processes.zygote")
+    os.environ.update(ONE_THREAD)
+    if kind == WITHOUT_LIBRARIES:
+        zygote.preload(Step.BARE, lambda step: None)
+    else:
+        zygote.preload(Step[kind], import_module("torpor_container.processes.import_steps").reach)
+
+
+def fork_zygotes(requests: socket.socket) -> None:
+    """In a forked program: its zygotes are forked too."""
+    starting.inherit(requests)
+    OwnedZygote.start = partial(OwnedZygote.start, launch=launched)  # type: ignore[method-assign]
+
+
+class ForkedZygote:
+    """A forked zygote, as `asyncio` has processes."""
+
+    def __init__(self, told: FileIO, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ended = asyncio.ensure_future(self._watch(told))
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ended)
+
+    async def _watch(self, told: FileIO) -> int:
+        with told:
+            self.returncode = await _number(told)
+        return self.returncode
+
+
+async def _number(told: FileIO) -> int:
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(told.fileno(), readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(told.fileno())
+    return int(told.readline())
+
+
+async def launched(
+    *command: str, stdin: int, pass_fds: tuple[int, ...], start_new_session: bool, env: Mapping[str, str]
+) -> ZygoteProcess:
+    """Launch a zygote as `asyncio.create_subprocess_exec` does. What cannot be forked gets a process of its own."""
+    *program, descriptor, step = command
+    if tuple(program) == LIGHT:
+        kind, forked = WITHOUT_LIBRARIES, command[1:]
+    elif tuple(program) == ZYGOTE:
+        kind, forked = step, (str(PROGRAM), descriptor, step)
+    else:
+        kind, forked = "", ()
+    if not kind or max(pass_fds) >= OWN_FROM or not starting.can_be_forked(command, env, **ONE_THREAD):
+        return await asyncio.create_subprocess_exec(
+            *command, stdin=stdin, pass_fds=pass_fds, start_new_session=start_new_session, env=env
+        )
+    told = FileIO(starting.sent(kind, forked, env, (stdin, 1, 2), pass_fds, starting.zygote_name(os.getpid())))
+    return ForkedZygote(told, await _number(told))
