@@ -303,6 +303,10 @@ def texts_against(pattern: str, length: int) -> Iterator[str]:
                 yield text
 
 
+def _runs(lengths: int) -> int:
+    return (lengths & ~(lengths << 1)).bit_count()
+
+
 class Making:
     """Makes texts of at most `longest` letters. The lengths of a part are the bits of a number."""
 
@@ -338,13 +342,21 @@ class Making:
         return found
 
     def _joined(self, one: int, other: int) -> int:
-        if one.bit_count() > other.bit_count():
+        """The sums of a length of one and a length of the other. It takes a step for each run of lengths, and its
+        logarithm for the run, since most parts have all lengths up to some most."""
+        if _runs(one) > _runs(other):
             one, other = other, one
         found = 0
         while one:
-            low = one & -one
-            found |= other << (low.bit_length() - 1)
-            one ^= low
+            first = (one & -one).bit_length() - 1
+            run = (~(one >> first) & ((one >> first) + 1)).bit_length() - 1
+            spread, spread_by = other, 1
+            while spread_by < run:
+                step = min(spread_by, run - spread_by)
+                spread |= spread << step
+                spread_by += step
+            found |= spread << first
+            one = one >> (first + run) << (first + run)
         return found & self._all
 
     def _powers(self, node: Repeat) -> list[int]:
