@@ -1,5 +1,6 @@
 """A forked program is what it would be with a Python of its own, and ends with the process that started it."""
 
+import asyncio
 import json
 import os
 import signal
@@ -11,8 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.forked_starts import starting
-from tests.helpers.processes import gone, marked
-from tests.helpers.waiting import until
+from tests.helpers.forked_starts.forked_zygotes import launched
+from tests.helpers.processes import children, gone, has_ended, marked
+from tests.helpers.waiting import PATIENCE_S, until
+from tests.helpers.zygotes import LIGHT
+from torpor_container.processes.process_tree import parent
+from torpor_container.processes.zygote_client import Job, OwnedZygote
 
 TELLS = """
 import json, os, sys
@@ -91,3 +96,33 @@ def test_it_ends_when_the_process_that_started_it_is_killed(tmp_path: Path) -> N
         assert os.getsid(pid) == pid
         owner.kill()
     assert gone(pid)
+
+
+def test_a_forked_zygote_belongs_to_its_owner_forks_children_and_ends_with_its_lifeline(tmp_path: Path) -> None:
+    async def story() -> None:
+        zygote = await OwnedZygote.start(tmp_path / "s", LIGHT, launch=launched)
+        await zygote.ready()
+        assert (os.getsid(zygote.pid), zygote.pid in children(os.getpid())) == (zygote.pid, True)
+        assert await (await zygote.fork(Job("operator:eq"))).wait() == 0
+        assert zygote.running
+        await zygote.close()
+        assert not zygote.running
+        assert zygote.pid not in children(os.getpid())
+        assert has_ended(zygote.pid)
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
+
+
+def test_a_zygote_of_another_command_or_of_other_variables_has_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def parent_of(command: tuple[str, ...]) -> int | None:
+        zygote = await OwnedZygote.start(tmp_path / "s", command, launch=launched)
+        found = parent(zygote.pid)
+        zygote.kill()
+        await zygote.close()
+        return found
+
+    assert asyncio.run(parent_of((*LIGHT[:1], "-c", "input()"))) == os.getpid()
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    assert asyncio.run(parent_of(LIGHT)) == os.getpid()

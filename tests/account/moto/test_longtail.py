@@ -11,6 +11,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.aws.calls import Answer, Call, NotOurs
 from torpor_account.aws.in_process import client
 from torpor_account.aws.service import Service
@@ -270,7 +271,7 @@ def test_a_long_poll_blocks_no_other_call_and_ends_with_the_message(tail: LongTa
         assert (await sqs(tail, "ListQueues"))["QueueUrls"]
         assert not polling.done()
         await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
-        (message,) = (await asyncio.wait_for(polling, 60.0))["Messages"]
+        (message,) = (await asyncio.wait_for(polling, PATIENCE_S))["Messages"]
         assert message["Body"] == "at last"
 
     asyncio.run(story())
@@ -308,7 +309,7 @@ def test_a_queue_may_set_the_time_of_a_poll(tail: LongTail, form: bool) -> None:
         polling = asyncio.create_task(tail.answer("sqs", "ReceiveMessage", request_of(body.encode())))
         assert await asyncio.wait({polling}, timeout=0.5) == (set(), {polling})
         await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
-        assert b"at last" in (await asyncio.wait_for(polling, 60.0)).body
+        assert b"at last" in (await asyncio.wait_for(polling, PATIENCE_S)).body
 
     asyncio.run(story())
 
@@ -340,7 +341,7 @@ async def story():
     print(second.cancelled())
 asyncio.run(story())
 """
-    assert asyncio.run(asyncio.wait_for(_run(code), 60.0)).split() == ["True"]
+    assert asyncio.run(asyncio.wait_for(_run(code), PATIENCE_S)).split() == ["True"]
 
 
 def request_of(body: bytes) -> AwsRequest:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.container.helpers.fake_store import FakeStore, disk_tier, tar
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.artifacts.seals import Seal
 from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
@@ -39,7 +39,7 @@ def found(folder: Path, pattern: str) -> list[Path]:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_an_artifact_on_disk_is_not_downloaded_again_even_after_a_restart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.container.helpers.fake_store import FakeStore, disk_tier
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead
 from torpor_container.measuring.server_timing import LoadSpans
@@ -30,7 +31,7 @@ async def loaded(on: DiskTier, fresh: Freshness) -> None:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_another_machine_is_asked_once_in_a_while(tmp_path: Path) -> None:

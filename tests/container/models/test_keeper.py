@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
 from tests.helpers.example_counts import tries
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.errors import (
     LoadFailed,
     LoadOutOfMemory,
@@ -28,7 +29,7 @@ from torpor_container.wire import UNLOAD, Fault
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.errors import NotReady
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def loads(instance: KeeperWithFakes) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeDiskTier, FakeLoader, FakeModels
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.core.eviction import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
 from torpor_container.measuring.server_timing import Timing
@@ -54,4 +55,4 @@ def test_the_keeper_unloads_a_rare_model_after_its_last_call() -> None:
         assert {runner.name for runner in loader.loaded} == {"a", "b"}
         assert models.counts()["load", "c"] == models.counts()["unload", "c"] == 1
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.errors import StarvedTrial
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Found, Loaded, ModelLoader, Placed
@@ -33,7 +33,7 @@ def test_a_load_that_fails_in_any_way_is_logged_and_shown_as_the_failure(
         await single.close()
         return single.unready()
 
-    told = asyncio.run(asyncio.wait_for(story(), 60.0))
+    told = asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
     assert told is not None
     assert told.startswith("the model cannot be loaded: PermissionError: ")
     assert "Traceback" in caplog.text
@@ -71,4 +71,4 @@ def test_a_model_whose_trials_were_starved_is_late_and_not_failed(tmp_path: Path
         assert (loader.tries, single.failure, single.fault()) == (4, None, None)
         await single.close()
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.errors import NoMemoryNow
 from torpor_container.processes.threads import Threads
 
@@ -24,7 +24,7 @@ def test_a_hanging_thread_is_given_up_and_replaced() -> None:
         with pytest.raises(asyncio.CancelledError):
             await hanging
         assert threads.lost == 1
-        assert await asyncio.wait_for(threads.run(str.upper, "next"), 60.0) == "NEXT"
+        assert await asyncio.wait_for(threads.run(str.upper, "next"), PATIENCE_S) == "NEXT"
         go_on.set()
         await reached(lambda: not threads.lost)
         threads.close()
@@ -61,7 +61,7 @@ def test_work_behind_hanging_threads_is_done_once_the_threads_are_given_up() -> 
         await asyncio.sleep(0)
         for task in hung:
             task.cancel()
-        await asyncio.wait_for(asyncio.gather(*waiting), 60.0)
+        await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
         assert (sorted(done), threads.lost) == ([0, 1], 2)
         go_on.set()
         threads.close()
@@ -86,7 +86,7 @@ def test_without_memory_for_another_thread_those_that_run_do_the_work(monkeypatc
             behind = [asyncio.create_task(threads.run(str.upper, word)) for word in "abcd"]
             await asyncio.sleep(0)
             go_on.set()
-            assert await asyncio.wait_for(asyncio.gather(*behind), 60.0) == ["A", "B", "C", "D"]
+            assert await asyncio.wait_for(asyncio.gather(*behind), PATIENCE_S) == ["A", "B", "C", "D"]
         assert await first
         threads.close()
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.container.helpers.lingering_child import lingering, told
 from tests.helpers.processes import gone
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import PATIENCE_S, soon
 from tests.helpers.zygotes import LIGHT, zygote
 from torpor_container.processes import process_tree as cores
 from torpor_container.processes.zygote_access import ZygoteAccess
@@ -57,7 +57,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def rests(pid: int) -> int:
@@ -291,7 +291,7 @@ def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> 
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         os.kill(parent.pid, signal.SIGSTOP)
-        child = await asyncio.wait_for(parent.fork(Job("gc:collect")), 60.0)
+        child = await asyncio.wait_for(parent.fork(Job("gc:collect")), PATIENCE_S)
         await child.wait()
         await parent.close()
 
@@ -309,7 +309,7 @@ def test_the_end_of_a_child_that_stopped_the_zygote_is_reported_too(
         _, child = await lingering(parent, guarded)
         os.kill(parent.pid, signal.SIGSTOP)
         child.terminate()
-        assert await asyncio.wait_for(child.wait(), 60.0) in (-signal.SIGTERM, -signal.SIGKILL)
+        assert await asyncio.wait_for(child.wait(), PATIENCE_S) in (-signal.SIGTERM, -signal.SIGKILL)
         await parent.close()
 
     run(story())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort
@@ -47,7 +47,7 @@ async def turns_of(model: Model, count: int) -> None:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None:
@@ -230,7 +230,7 @@ def test_a_script_s_call_that_is_cancelled_as_its_turn_comes_gives_the_turn_back
         await first  # the second one has its turn now, and does not know yet
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             await scripts.asked(0, COMPUTES)
         predictors.close()
 
@@ -255,7 +255,7 @@ def test_a_script_s_call_that_is_cancelled_as_the_turn_before_it_ends_takes_no_t
         assert await first == "answered"
         await asyncio.gather(second, return_exceptions=True)
         assert queue.running == 0
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             assert await asked(go) == "answered"
         predictors.close()
 

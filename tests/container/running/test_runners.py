@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.core.prediction_pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
@@ -79,7 +79,7 @@ def run(
         await story(ask)
         predictors.close()
 
-    asyncio.run(asyncio.wait_for(told(), 60.0))
+    asyncio.run(asyncio.wait_for(told(), PATIENCE_S))
 
 
 def on_loop(model: Model) -> list[bool]:
@@ -232,7 +232,7 @@ class Together:
             self.cheap = runner.cheap(b"")
             predictors.close()
 
-        asyncio.run(asyncio.wait_for(told(), 60.0))
+        asyncio.run(asyncio.wait_for(told(), PATIENCE_S))
         return self
 
 

@@ -10,6 +10,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import (
     HELLO_BYTES,
@@ -128,4 +129,4 @@ def test_a_stranger_gets_no_answer_and_no_patience(said: bytes) -> None:
 
 def run(story: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEventLoop] = LOOPS[0]) -> None:
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(asyncio.wait_for(story, 60.0))
+        runner.run(asyncio.wait_for(story, PATIENCE_S))

@@ -11,6 +11,7 @@ import uvloop
 
 from tests.container.helpers.connections import hang_up
 from tests.container.helpers.read_frames import NamingReader, ReadFrame
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream_answers import (
@@ -93,7 +94,7 @@ async def framed_server(folder: Path, connect: bool = True) -> AsyncIterator[Fra
 
 
 def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def never(outcome: UpstreamAnswer | UpstreamError) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed, streamed
 from torpor_container.transport.upstream_answers import UpstreamBroken, UpstreamRefused, UpstreamTimedOut
@@ -46,7 +47,7 @@ def called(tmp_path: Path, serve: Server, steps: Callable[[StreamConnection], Aw
             writer.close()
             served.set()
 
-        async with await asyncio.start_unix_server(accept, tmp_path / "s"), asyncio.timeout(60.0):
+        async with await asyncio.start_unix_server(accept, tmp_path / "s"), asyncio.timeout(PATIENCE_S):
             try:
                 async with streamed(str(tmp_path / "s"), "/invocations", [], [b"body"], 0.5) as connection:
                     await steps(connection)

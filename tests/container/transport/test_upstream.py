@@ -12,6 +12,7 @@ import pytest
 import uvloop
 
 from tests.container.helpers.connections import hang_up
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Upstream
 from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
@@ -77,7 +78,7 @@ async def turns() -> None:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_a_connection_serves_one_request_after_another(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_a_request_that_meets_a_closed_connection_uses_another_one(
             assert served.requests[-1].endswith(body)
 
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(asyncio.wait_for(story(), 60.0))
+        runner.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) -> None:
@@ -338,7 +339,7 @@ def test_a_connection_to_a_server_with_a_full_backlog_waits(tmp_path: Path) -> N
             upstream.close()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as in an endpoint: others take it for open
-        runner.run(asyncio.wait_for(story(), 60.0))
+        runner.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def connected(path: str) -> socket.socket:

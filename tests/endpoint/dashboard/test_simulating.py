@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.dashboard.simulating import Simulating
 from torpor_endpoint.simulating.simulator_process import CannotSimulate
@@ -77,7 +78,7 @@ def test_a_process_that_is_no_longer_needed_ends(written: Path) -> None:
 
     async def story() -> None:
         work = asyncio.create_task(Simulating("sleeps", here).answer(lambda ledger: QUESTION))
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             while not (written / "pid").exists() or not (written / "pid").read_text():
                 await asyncio.sleep(0.01)
         work.cancel()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.controller import Controller, wanted_variants
@@ -57,7 +57,7 @@ def told(status: EndpointStatus, story: Callable[[Shop], Awaitable[None]]) -> No
             await shop.controller.close()
             database.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 60.0))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_a_deleted_endpoint_has_its_record_until_the_host_has_ended_its_instances() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
@@ -120,7 +120,7 @@ async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
 def test_an_update_keeps_the_instances_that_it_waits_for_without_any_call(old: Variant, new: Variant) -> None:
     async def story() -> None:
         async with opened_for_an_hour(old) as shop:
-            async with asyncio.timeout(60.0):
+            async with asyncio.timeout(PATIENCE_S):
                 await shop.update(new)
             assert shop.sizes == (max(2, new.instance_count), max(2, new.instance_count))
 

@@ -16,7 +16,7 @@ from tests.endpoint.helpers.fake_cluster.hosts import ClusterGround
 from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.endpoint.helpers.ray_cluster import HAS_RAY, NO_RAY, RayCluster, drivers
 from tests.helpers.processes import children, gone, has_ended, marked, stop
-from tests.helpers.waiting import reached, soon
+from tests.helpers.waiting import PATIENCE_S, reached, soon
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
@@ -307,7 +307,7 @@ def test_a_process_that_an_instance_started_ends_with_it_whatever_its_session(
         launched = await at.launched()
         async with stray_of(at.disk(0)) as stray:
             await at.host.terminate(launched.slot, 5.0)
-            assert await asyncio.wait_for(stray.wait(), 60.0) == -signal.SIGKILL
+            assert await asyncio.wait_for(stray.wait(), PATIENCE_S) == -signal.SIGKILL
 
     run(story())
 
@@ -337,8 +337,8 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(at: Ground, ru
         willing, stuck = await at.launched(0), await at.launched(1)
         (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
         stop(pid)
-        await asyncio.wait_for(at.host.terminate(willing.slot, 600.0), 60.0)
-        await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 60.0)
+        await asyncio.wait_for(at.host.terminate(willing.slot, 600.0), PATIENCE_S)
+        await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), PATIENCE_S)
         assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
         await reached(lambda: at.instances() == [])
         await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
@@ -360,7 +360,7 @@ def test_a_stopped_instance_ends_on_termination(at: Ground, run: Callable[[Story
     async def story() -> None:
         launched = await at.launched()
         stop(at.instances()[0])
-        await asyncio.wait_for(at.host.terminate(launched.slot, 600.0), 60.0)
+        await asyncio.wait_for(at.host.terminate(launched.slot, 600.0), PATIENCE_S)
         assert at.instances() == []
 
     run(story())
@@ -384,7 +384,7 @@ def test_a_second_termination_completes_a_cancelled_one(at: Ground, run: Callabl
                 await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), SOONER_S)
             await at.host.terminate(launched.slot, 5.0)
             assert at.host.list() == ()
-            assert await asyncio.wait_for(stray.wait(), 60.0) == -signal.SIGKILL
+            assert await asyncio.wait_for(stray.wait(), PATIENCE_S) == -signal.SIGKILL
 
     run(story())
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.helpers.processes import gone
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.processes.zygote_client import Job
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
@@ -49,7 +50,7 @@ def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, t
         await host.close()
         await parent.close()
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
@@ -65,4 +66,4 @@ def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
         retiring.cancel()
         await parent.close()
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))

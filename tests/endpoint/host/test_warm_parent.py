@@ -19,7 +19,7 @@ from typing import Any, cast
 import pytest
 
 from tests.helpers.processes import children, gone, has_ended
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
@@ -113,7 +113,7 @@ def run(folder: Path, story: Callable[[Ground], Awaitable[None]], guesses: bool 
             await story(here)
 
     before = set(children(os.getpid()))
-    asyncio.run(asyncio.wait_for(told(), 60.0))
+    asyncio.run(asyncio.wait_for(told(), PATIENCE_S))
     assert set(children(os.getpid())) <= before
 
 

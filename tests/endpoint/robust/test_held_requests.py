@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.helpers.passages import passage
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -79,7 +79,7 @@ class Shop:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_held_requests_of_a_closing_pool_fail_as_closed_and_wake_nothing() -> None:

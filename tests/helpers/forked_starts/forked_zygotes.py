@@ -4,7 +4,7 @@ of its own start, in a tenth of the processor time."""
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from io import FileIO

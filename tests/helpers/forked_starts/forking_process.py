@@ -1,6 +1,6 @@
 """`python -P forking_process.py N M KIND` imports what programs of this kind import, and then forks a child for each
-message at descriptor N, a socket of packets whose other end is M. It ends when its standard input ends, and its children
-get SIGTERM.
+message at descriptor N, a socket of packets whose other end is M. It ends when its standard input ends, and its
+children get SIGTERM.
 
 A message is a `Start` as JSON, with descriptors: the first is told the child's process id, and then how it ended; three
 are the child's standard input, output and error; the others are those that it inherits. What is of another kind goes to

@@ -113,7 +113,9 @@ def start(
     with ExitStack() as closed:
         read, write = os.pipe() if lifeline else (os.open(os.devnull, os.O_RDONLY), None)
         closed.callback(os.close, read)
-        told = sent(forking_process.ENDPOINT, command[1:], variables, (read, output.fileno(), output.fileno()), pass_fds)
+        told = sent(
+            forking_process.ENDPOINT, command[1:], variables, (read, output.fileno(), output.fileno()), pass_fds
+        )
     forked = Forked(FileIO(told), None if write is None else FileIO(write, "w"))
     _sessions[forked.pid] = variables
     return forked
@@ -155,7 +157,7 @@ _forking: list[int] = []
 
 
 def inherit(requests: socket.socket) -> None:
-    """In a forked program: it lets others be forked by the process that forked it."""
+    """In a forked program: the process that forked it forks others for it."""
     _inherited.append(requests)
 
 

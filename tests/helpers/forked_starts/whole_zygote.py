@@ -1,4 +1,4 @@
-"""`python whole_zygote.py N STEP`: what `python -m torpor_container.processes.zygote N STEP` is, as a forked program."""
+"""`whole_zygote.py N STEP` is `python -m torpor_container.processes.zygote N STEP` as a program that can be forked."""
 
 import os
 

@@ -78,7 +78,7 @@ def _compared(
 
 
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-"""Integers and decimals. Python also takes `nan`, `1_0`, spaces, and the digits of other scripts."""
+"""Integers and decimals. Python also takes NaN, infinity, underscores, spaces, and the digits of other scripts."""
 
 
 def _number(text: str) -> float:

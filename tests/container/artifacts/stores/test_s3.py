@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.container.helpers.fake_s3 import FakeObject, FakeS3
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.artifacts.errors import (
     ArtifactError,
     ArtifactForbidden,
@@ -118,7 +119,7 @@ def test_a_port_without_a_listener_is_unreachable() -> None:
 def test_a_silent_store_is_unreachable_after_the_time_limit() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(silent=True)
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(StoreUnreachable):
                 await store.head("k")
 
@@ -178,7 +179,7 @@ def test_a_slow_body_is_waited_for_as_long_as_it_comes(tmp_path: Path) -> None:
 def test_a_body_shorter_than_its_content_length_never_counts_as_complete(tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(b"bytes", headers={"Content-Length": "9"})
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(StoreUnreachable):
                 await store.get("k", await store.head("k"), tmp_path / "archive")
 

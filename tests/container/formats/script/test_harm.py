@@ -13,6 +13,7 @@ import pytest
 
 from tests.container.helpers.script_processes import started, write_script
 from tests.helpers.processes import gone
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.errors import (
     BadInput,
     ContainerError,
@@ -70,7 +71,7 @@ def story(zygote: ZygoteClient) -> Story:
         return result
 
     async def in_time(directory: Path, steps: Steps, memory_bytes: int | None) -> Any:
-        return await asyncio.wait_for(run(directory, steps, memory_bytes), 60.0)
+        return await asyncio.wait_for(run(directory, steps, memory_bytes), PATIENCE_S)
 
     return lambda directory, steps, memory_bytes=None: asyncio.run(in_time(directory, steps, memory_bytes))
 
@@ -378,7 +379,7 @@ def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_start
         with pytest.raises(TimeoutError) if stopped else nullcontext():
             await asyncio.wait_for(process.invoke(call(RESISTANCE[how])), 0.2 if stopped else 60.0)
         below |= set(descendants(process.pid))
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(PATIENCE_S):
             await process.close()
         return below
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.container.helpers.script_processes import started, write_script
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.errors import PredictionFailed, TimedOut
 from torpor_container.formats.script import socket_frames
 from torpor_container.formats.script.child_process import ScriptProcess
@@ -63,7 +64,7 @@ def run(zygote: ZygoteClient, tmp_path: Path) -> Run:
     write_script(tmp_path, SCRIPT)
 
     async def with_process(steps: Steps) -> None:
-        async with asyncio.timeout(60.0), started(zygote, tmp_path) as process:
+        async with asyncio.timeout(PATIENCE_S), started(zygote, tmp_path) as process:
             await process.loaded(30.0)
             await steps(process)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.container.helpers.fake_store import FakeStore, disk_tier
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.errors import LoadFailed
 from torpor_container.models.updating.beside_updates import BesideUpdates
 
@@ -40,7 +40,7 @@ class Instance(KeeperWithFakes):
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_S))
 
 
 def test_the_older_version_answers_without_a_wait_until_the_newer_one_is_loaded(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.aws.wire.asgi import Receive, Scope, Send
 from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, message
 from torpor_endpoint.faces.grpc_face.grpc_service import InferenceService
@@ -55,4 +56,4 @@ def test_idle_streams_leave_room_for_calls() -> None:
             assert await first.read() is grpc.aio.EOF
             await opened(channel)
 
-    asyncio.run(asyncio.wait_for(story(), 60.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))

@@ -16,7 +16,7 @@ from tests.endpoint.fleet.components.helpers.component_shop import (
     told,
 )
 from tests.endpoint.helpers.fake_host import FakeHost
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.components.component_records import (
     ComponentSpecification,
@@ -234,7 +234,7 @@ def test_a_restart_in_the_deletion_of_an_endpoint_leaves_no_copy_and_no_componen
             assert host.living == {}
             database.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 60.0))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 @pytest.mark.parametrize("status", [ComponentStatus.DELETING, ComponentStatus.FAILED])

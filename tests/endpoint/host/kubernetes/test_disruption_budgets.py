@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.helpers.fake_cluster.hosts import SETTINGS, ClusterGround
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_endpoint.host import HostError, LaunchSpec, Resources, Slot
 from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, disruption_budget
 
@@ -75,7 +75,7 @@ def test_a_variant_has_one_from_its_first_launch_until_it_is_vacated(
         await host.close()
         assert ground.cluster.objects.by_name == {}
 
-    runner.run(asyncio.wait_for(story(), 60.0))
+    runner.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_a_start_deletes_those_of_variants_that_are_served_no_longer(
@@ -92,7 +92,7 @@ def test_a_start_deletes_those_of_variants_that_are_served_no_longer(
         await after.close()
         await reached(lambda: ground.cluster.objects.by_name == {})
 
-    runner.run(asyncio.wait_for(story(), 60.0))
+    runner.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_without_them_no_right_is_needed_and_none_is_made(ground: ClusterGround, runner: asyncio.Runner) -> None:
@@ -108,4 +108,4 @@ def test_without_them_no_right_is_needed_and_none_is_made(ground: ClusterGround,
         assert covered(ground) == set()
         await host.close()
 
-    runner.run(asyncio.wait_for(story(), 60.0))
+    runner.run(asyncio.wait_for(story(), PATIENCE_S))

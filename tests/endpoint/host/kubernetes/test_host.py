@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.helpers.fake_cluster.hosts import SETTINGS, ClusterGround
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
@@ -44,7 +44,7 @@ def ground(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def run(runner: asyncio.Runner, ground: ClusterGround) -> Iterator[Callable[[Story], None]]:
-    yield lambda story: runner.run(asyncio.wait_for(_told(story, ground), 60.0))
+    yield lambda story: runner.run(asyncio.wait_for(_told(story, ground), PATIENCE_S))
     assert ground.cluster.objects.by_name == {}
 
 

@@ -21,7 +21,7 @@ from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
 from tests.endpoint.helpers.fake_cluster.remote_objects import RemoteObjects
 from tests.endpoint.helpers.local_hosts import warm_parent
 from tests.helpers.processes import children
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
@@ -160,7 +160,7 @@ def test_one_that_fits_nowhere_waits_with_the_schedulers_reason(
         await reached(lambda: "Insufficient memory" in host.list()[0].reason, 30.0, 0.05)
         await host.close()
 
-    runner.run(asyncio.wait_for(story(), 60.0))
+    runner.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_a_pod_that_waits_holds_up_no_drain_of_another_variant(

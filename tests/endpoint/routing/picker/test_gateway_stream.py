@@ -10,6 +10,7 @@ import grpc
 import pytest
 
 from tests.endpoint.helpers.still_picker import NOW_S, PickerGround, picker, secret
+from tests.helpers.waiting import PATIENCE_S
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.tickets import admits
 from torpor_endpoint.core.resource_records import DataCapture, Serverless
@@ -22,7 +23,7 @@ CSV = {"content-type": "text/csv", "authorization": "AWS4…"}
 
 def told(story: Callable[[PickerGround], Awaitable[None]], **ground: Any) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(60), picker(**ground) as made:
+        async with asyncio.timeout(PATIENCE_S), picker(**ground) as made:
             await story(made)
 
     asyncio.run(whole())

@@ -10,6 +10,7 @@ from tests.account.helpers.in_memory_iam import ACCOUNT
 from tests.account.helpers.signed_requests import HOST, signed
 from tests.endpoint.helpers.still_picker import PickerGround, picker
 from tests.endpoint.routing.router.test_router_door import Control, a_users, roots
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.throttling import UNLIMITED
 from torpor_account.access.verifying import AccessClocks, Verifier
@@ -42,7 +43,7 @@ def door(callers: tuple[str, Identities]) -> Callable[[App], App]:
 
 def told(story: Callable[[PickerGround], Awaitable[None]], callers: tuple[str, Identities]) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(60), picker(guarded=door(callers)) as made:
+        async with asyncio.timeout(PATIENCE_S), picker(guarded=door(callers)) as made:
             await story(made)
 
     asyncio.run(whole())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
@@ -74,7 +74,7 @@ def test_table_and_reports_wait_behind_no_forwarded_request() -> None:
         async with slow(RouterPage.FORWARD) as control:
             forwarded = forwards(control, 2 * FORWARDING_THREADS)
             await reached(lambda: len(control.called) == FORWARDING_THREADS)
-            async with asyncio.timeout(60.0):
+            async with asyncio.timeout(PATIENCE_S):
                 assert await control.table(None, 0.0) is None
                 assert (await control.report(REPORT, None)).routers == 1
             control.answers.set()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.s3.access.embedded import EmbeddedStorage, as_endpoint
@@ -100,7 +101,7 @@ class PipelinesApi:
 
     async def ended(self, arn: str) -> Any:
         """DescribePipelineExecution's answer once the execution is over."""
-        await asyncio.wait_for(self.pipelines.queue.ended(arn.rpartition("/")[2]), 60.0)
+        await asyncio.wait_for(self.pipelines.queue.ended(arn.rpartition("/")[2]), PATIENCE_S)
         return await self("DescribePipelineExecution", PipelineExecutionArn=arn)
 
     async def steps(self, arn: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.services.helpers.training_in_folder import SKLEARN
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.s3.access.embedded import EmbeddedStorage
@@ -89,7 +90,7 @@ class ProcessingApi:
 
     async def ended(self, name: str = "job") -> Any:
         """DescribeProcessingJob's answer once the job has ended."""
-        await asyncio.wait_for(self.processing.queue.ended(name), 60.0)
+        await asyncio.wait_for(self.processing.queue.ended(name), PATIENCE_S)
         return await self.describe(name)
 
     async def processed(self, **members: Any) -> Any:

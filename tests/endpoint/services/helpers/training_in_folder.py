@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.endpoint.helpers.model_artifacts import packed, put
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.s3.access.embedded import EmbeddedStorage
@@ -114,7 +114,7 @@ class TrainingApi:
         """Creates a job. Returns DescribeTrainingJob's answer once the job has ended."""
         params = job(**members)
         await self("CreateTrainingJob", **params)
-        await asyncio.wait_for(self.training.queue.ended(params["TrainingJobName"]), 60.0)
+        await asyncio.wait_for(self.training.queue.ended(params["TrainingJobName"]), PATIENCE_S)
         return await self.describe(params["TrainingJobName"])
 
     async def reached(self, stage: str, name: str = "job") -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.storage.databases.sqlite_file import SqliteFile
@@ -56,7 +57,7 @@ class JobApi:
     async def ended(self, **given: Any) -> Any:
         """Describes a job for this InputConfig once it has ended."""
         await self("CreateInferenceRecommendationsJob", **job(**given))
-        await asyncio.wait_for(self.recommending.queue.ended("job"), 60.0)
+        await asyncio.wait_for(self.recommending.queue.ended("job"), PATIENCE_S)
         return await self("DescribeInferenceRecommendationsJob", JobName="job")
 
 

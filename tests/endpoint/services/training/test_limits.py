@@ -4,7 +4,7 @@ import asyncio
 
 from tests.endpoint.services.helpers.training_in_folder import TrainingFolder, job
 from tests.helpers.processes import marked
-from tests.helpers.waiting import reached, soon
+from tests.helpers.waiting import PATIENCE_S, reached, soon
 
 SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
 
@@ -149,7 +149,7 @@ def test_a_detached_process_that_holds_the_pipe_does_not_delay_the_jobs_end(trai
             "away = subprocess.Popen(['sleep', '30'], start_new_session=True)\nprint('away', away.pid)"
         )
         async with training.open() as api:
-            described = await asyncio.wait_for(api.trained(), 60.0)
+            described = await asyncio.wait_for(api.trained(), PATIENCE_S)
         assert described["TrainingJobStatus"] == "Completed"
 
     asyncio.run(story())

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from tests.endpoint.helpers.fake_host import FakeHost
+from tests.helpers.waiting import PATIENCE_S
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.components.component_records import (
     ComponentRecord,
@@ -134,4 +135,4 @@ def told(
             assert host.living == {}
             database.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 60.0))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.waiting import PATIENCE_S
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient, LineReader
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
@@ -92,7 +93,7 @@ def test_an_answer_that_falls_silent_has_ended_though_its_connection_is_open() -
         async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             client = KubernetesClient(Cluster(url, "shop", "a test", False, lambda: ""))
-            async with asyncio.timeout(60.0):
+            async with asyncio.timeout(PATIENCE_S):
                 assert [lines async for lines in client.lines("/", {}, 0.2, ("watch", "pods"))] == []
                 await quiet.wait()  # it was the client that ended it
             await client.close()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF
 from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
-from tests.helpers.waiting import reached
+from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES
 
 DAY_S = 24 * 3600.0
@@ -243,7 +243,7 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: FakeVaria
 
     scaled.register(MinCapacity=3)
     scaled.variant.context.new_bounds.take()
-    assert scaled.runner.run(asyncio.wait_for(chore(), 60.0)) == 3
+    assert scaled.runner.run(asyncio.wait_for(chore(), PATIENCE_S)) == 3
 
 
 @pytest.mark.parametrize("turns", range(1, 9))
