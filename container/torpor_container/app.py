@@ -18,7 +18,7 @@ from torpor_container.adapter.foreign_loaders import ForeignLoader, ForeignSingl
 from torpor_container.adapter.foreign_server import ForeignServer
 from torpor_container.adapter.memory_bound import memory_bound_bytes
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.digests import LIST, DigestedStore
+from torpor_container.artifacts.digests import digested, ensure_digests
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.stores.artifact_store import ArtifactStore, LazyArtifactStore
@@ -85,19 +85,6 @@ def _resting(settings: Settings) -> Resting | None:
     return Resting(partial(keep_alive, settings.model_keep_alive, settings.model_idle_s))
 
 
-def _ensure_digests(settings: Settings) -> None:
-    """Raises BadSetting where digests are required and something could come without one."""
-    if not (settings.require_digests or settings.digest_list):
-        return
-    if not settings.model_source:
-        raise BadSetting("TORPOR_REQUIRE_DIGESTS needs TORPOR_MODEL_SOURCE: digests are of artifacts that are fetched")
-    if settings.submit_directory not in ("", *ARTIFACTS_OWN):
-        raise BadSetting(
-            "SAGEMAKER_SUBMIT_DIRECTORY names a script that no list of digests has, and digests are required: put the "
-            "script into each artifact"
-        )
-
-
 def _conventions(settings: Settings, memory: MemoryBudget) -> Conventions:
     return Conventions(
         multi_model=settings.multi_model,
@@ -155,7 +142,7 @@ class InstanceProcess:
         container's. `suspects` records which model predicts. `device` is one that a test simulates. Raises
         BadSetting."""
         ensure_isolation(settings)
-        _ensure_digests(settings)
+        ensure_digests(settings)
         lean_heap()
         self._environment = environment
         if settings.container is None:
@@ -353,13 +340,12 @@ class InstanceProcess:
 
     def _digested(self, store: ArtifactStore, prefix: Prefix) -> ArtifactStore:
         """The store, or what a list of digests lets through of it."""
-        settings = self._settings
-        if settings.digest_list:
-            place = Location.parse(settings.digest_list)
-            return DigestedStore(store, prefix.folder, self._make_store(place), place.key)
-        if settings.require_digests:
-            return DigestedStore(store, prefix.folder, store, prefix.folder + LIST)
-        return store
+        signed = None
+        if key := self._settings.digest_key:
+            from torpor_container.artifacts.list_signatures import check_signed, signing_key  # where one is asked for
+
+            signed = partial(check_signed, signing_key(key))
+        return digested(store, prefix.folder, self._settings, self._make_store, signed)
 
     def _make_submitted(self) -> Submitted | None:
         settings = self._settings

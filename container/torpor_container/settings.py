@@ -112,10 +112,13 @@ def _submit_directory(text: str) -> str:
     return text
 
 
-def _digest_list(text: str) -> str:
-    if text and not re.fullmatch(r"s3://[^/]+/.*[^/]", text):
-        raise ValueError("must be s3://bucket/key")
-    return text
+def _form(pattern: str, words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text and not re.fullmatch(pattern, text):
+            raise ValueError(words)
+        return text
+
+    return read
 
 
 def _paths(text: str) -> tuple[str, ...]:
@@ -196,7 +199,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The type of the answer if the request names none."),
     Setting("TORPOR_TRUST", "trust", _one_of("code", "data"), "code", "`data`: the instance loads only files that run no code as they load: XGBoost's JSON and UBJSON, LightGBM's text, ONNX, and skops files of types that skops knows. It refuses pickles, joblib files, XGBoost's old binary format, formats that packages add, and scripts."),
     Setting("TORPOR_REQUIRE_DIGESTS", "require_digests", _bool, "false", "`true`: the instance loads only artifacts whose SHA-256 is in a list, `SHA256SUMS` beside them, as `sha256sum` writes it."),
-    Setting("TORPOR_DIGEST_LIST", "digest_list", _digest_list, "", "The list itself, `s3://bucket/key`, where it does not lie beside the artifacts. With a value, digests are required."),
+    Setting("TORPOR_DIGEST_LIST", "digest_list", _form("s3://[^/]+/.*[^/]", "must be s3://bucket/key"), "", "The list itself, `s3://bucket/key`, where it does not lie beside the artifacts. With a value, digests are required."),
+    Setting("TORPOR_DIGEST_KEY", "digest_key", _form("RW[A-Za-z0-9+/]{54}", "must be a public key of minisign, as `minisign.pub` has it: RW and 54 characters"), "", "The public key of minisign that must have signed the list: `minisign -S` puts the signature beside the list, as `SHA256SUMS.minisig`. With a value, digests are required."),
     Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no pickle and no joblib file, because these run code while they load. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: the instance runs no user script, and refuses a model that has one."),
     Setting("SAGEMAKER_MODEL_SERVER_WORKERS", "script_workers", _workers, "1", "The processes of each user script, of which each answers one request at a time. Each loads the model, and takes its memory again."),
@@ -289,6 +293,7 @@ class Settings:
     trust: str
     require_digests: bool
     digest_list: str
+    digest_key: str
     pickles: bool
     scripts: bool
     script_workers: int

@@ -2,13 +2,17 @@
 
 import asyncio
 import hashlib
+from functools import partial
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.container.helpers.minisigned import public_line, signed
 from torpor_container.app import InstanceProcess
-from torpor_container.artifacts.digests import DigestedStore, UnreadableList, digests
+from torpor_container.artifacts.digests import SIGNATURE_MAX_BYTES, DigestedStore, UnreadableList, digests
 from torpor_container.artifacts.errors import ArtifactInvalid
+from torpor_container.artifacts.list_signatures import check_signed, signing_key
 from torpor_container.artifacts.stores.folder import FolderArtifactStore
 from torpor_container.settings import BadSetting, Settings
 
@@ -100,3 +104,32 @@ def test_the_place_of_the_list_is_a_key_in_s3() -> None:
 def test_digests_that_are_required_leave_no_other_way_in(more: dict[str, str], reason: str) -> None:
     with pytest.raises(BadSetting, match=reason):
         InstanceProcess(Settings.read({"TORPOR_REQUIRE_DIGESTS": "true", "SAGEMAKER_MULTI_MODEL": "true", **more}))
+
+
+def test_only_a_list_that_the_key_has_signed_counts_and_a_changed_one_does_not(bucket: Path) -> None:
+    secret, listed = Ed25519PrivateKey.generate(), bucket / "models" / "SHA256SUMS"
+    key, inner = signing_key(public_line(secret)), FolderArtifactStore(bucket)
+    one = DigestedStore(inner, "models/", inner, "models/SHA256SUMS", partial(check_signed, key))
+    signature = listed.with_name("SHA256SUMS.minisig")
+    listed.write_text(line("a/house.tar.gz"))
+    with pytest.raises(ArtifactInvalid, match=r"SHA256SUMS: it has no signature models/SHA256SUMS.minisig"):
+        fetched(bucket, one)
+    signature.write_text(signed(secret, listed.read_bytes()))
+    assert fetched(bucket, one) == GOOD
+    listed.write_text(line("a/house.tar.gz") + line("b.tar.gz", b""))
+    with pytest.raises(ArtifactInvalid, match="it is not what the key 0807060504030201 has signed"):
+        fetched(bucket, one)
+    signature.write_text(signed(secret, listed.read_bytes()))
+    assert fetched(bucket, one) == GOOD
+    signature.write_text("x" * (SIGNATURE_MAX_BYTES + 1))
+    listed.write_text(line("a/house.tar.gz"))
+    with pytest.raises(ArtifactInvalid, match="it has no signature"):
+        fetched(bucket, one)
+
+
+def test_the_key_is_a_line_of_minisign_and_requires_digests() -> None:
+    key = {"TORPOR_DIGEST_KEY": public_line(Ed25519PrivateKey.generate())}
+    with pytest.raises(BadSetting, match="needs TORPOR_MODEL_SOURCE"):
+        InstanceProcess(Settings.read({**key, "SAGEMAKER_MULTI_MODEL": "true"}))
+    with pytest.raises(BadSetting, match=r"TORPOR_DIGEST_KEY.* must be a public key of minisign"):
+        Settings.read({"TORPOR_DIGEST_KEY": "ssh-ed25519 AAAA"})

@@ -8,9 +8,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 from botocore.exceptions import ClientError
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks.hostile.files import Called, Hostile, booster, of_kind
 from benchmarks.scene import ROW
+from tests.container.helpers.minisigned import public_line, signed
 from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 
@@ -94,6 +96,12 @@ def test_where_only_listed_data_is_trusted_the_rest_is_refused_by_name(hostile: 
         with pytest.raises(ClientError, match=reason):
             hostile.invoke("vouched", ROW, TargetModel=f"{name}.tar.gz")
     assert hostile.invoke("vouched", ROW, TargetModel="good.tar.gz")["Body"]
+    secret = Ed25519PrivateKey.generate()
+    hostile.deploy("signed", Variant(many("vouched", {"TORPOR_DIGEST_KEY": public_line(secret)})))
+    with pytest.raises(ClientError, match=r"SHA256SUMS: it has no signature SHA256SUMS.minisig by minisign"):
+        hostile.invoke("signed", ROW, TargetModel="good.tar.gz")
+    (folder / "SHA256SUMS.minisig").write_text(signed(secret, (folder / "SHA256SUMS").read_bytes()))
+    assert hostile.invoke("signed", ROW, TargetModel="good.tar.gz")["Body"]
     (folder / "good.tar.gz").write_bytes(pickle.archive())
     hostile.deploy("vouched-2", Variant(many("vouched", {"TORPOR_REQUIRE_DIGESTS": "true"})))
     with pytest.raises(ClientError, match="its SHA-256 is"):
