@@ -13,7 +13,7 @@ RAN_AGAIN := build/tests-failed.xml
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: setup demo test test-failed test-report test-pythons test-account test-thorough test-ray test-gpu mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
-.PHONY: clients-open-inference clients-openai clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
+.PHONY: clients-open-inference clients-tf-serving clients-openai clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
 
@@ -142,10 +142,17 @@ clients-open-inference: $(READY)
 	build/kserve/bin/python -m pip install --quiet --disable-pip-version-check 'kserve==0.21.*'
 	$(PYTHON) -m venv build/open-inference-grpc
 	build/open-inference-grpc/bin/python -m pip install --quiet --disable-pip-version-check open-inference-grpc protobuf
-	for pair in triton:open-inference kserve:kserve stubs:open-inference-grpc; do \
+	$(PYTHON) -m venv build/mlserver
+	build/mlserver/bin/python -m pip install --quiet --disable-pip-version-check 'mlserver==1.7.*'
+	for pair in triton:open-inference kserve:kserve mlserver:mlserver stubs:open-inference-grpc; do \
 	    TORPOR_CLIENTS=open-inference TORPOR_PROGRAM=$${pair%%:*} TORPOR_PYTHON=build/$${pair##*:}/bin/python \
 	        $(BIN)/python -m pytest -s tests/clients/test_open_inference.py || exit 1; \
 	done
+
+clients-tf-serving: $(READY)
+	$(PYTHON) -m venv build/tf-serving
+	build/tf-serving/bin/python -m pip install --quiet --disable-pip-version-check 'tf-serving==0.1.*'
+	TORPOR_CLIENTS=tf-serving TORPOR_PYTHON=build/tf-serving/bin/python $(BIN)/python -m pytest -s tests/clients/test_tf_serving.py
 
 clients-openai: $(READY)
 	$(PYTHON) -m venv build/openai

@@ -12,7 +12,12 @@ from tests.helpers.ports import free_port
 HERE = Path(__file__).parent
 
 
-PROGRAMS = {"triton": "v2_clients.py", "kserve": "kserve_client.py", "stubs": "open_inference_grpc.py"}
+PROGRAMS = {
+    "triton": "v2_clients.py",
+    "kserve": "kserve_client.py",
+    "mlserver": "mlserver_client.py",
+    "stubs": "open_inference_grpc.py",
+}
 """Each needs a Python of its own: two of their generated modules clash in one process."""
 
 

@@ -5,13 +5,17 @@ import json
 import random
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint
-from tests.endpoint.helpers.model_artifacts import ROW
+from tests.endpoint.faces.conftest import MODELS
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, put
+from tests.helpers.loop_watch import LoopWatch, Seen
 
 CELLS = [float(cell) for cell in ROW.split(b",")]
 RAW = struct.pack("<4f", *CELLS)
@@ -28,6 +32,10 @@ CALLS: list[Call] = [
     ("/openai/v1/chat/completions", b'{"messages": [{"role": "user", "content": "a"}], "model": "good"}', {}),
     ("/v2/repository/index", b'{"ready": true}', {}),
 ]
+LONGEST_MS = 50.0
+BLOCKS = 3_000
+"""By so much may what a process holds differ from one moment to another: some caches forget after a while."""
+ROUNDS = 8
 PIECES = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"null", b"1e999", b"-1", b"NaN", b"\xff", b"\0", b'"model"']
 PIECES += [b"9223372036854775808", b"\\ud800", b'{"b64": "%"}', b"BYTES", b"BF16", b"[" * 2000, b"0" * 400, b'"data"']
 
@@ -50,7 +58,7 @@ def fuzzed(dice: random.Random, number: int) -> Iterator[Call]:
         yield path, broken(dice, body), headers
 
 
-def answered(live: LiveEndpoint, calls: Iterator[Call]) -> Counter[int]:
+def answered(live: LiveEndpoint, calls: Iterable[Call]) -> Counter[int]:
     """How often each status was answered."""
     connection = http.client.HTTPConnection(urlsplit(live.url).netloc, timeout=60)
     statuses: Counter[int] = Counter()
@@ -79,3 +87,28 @@ def test_no_broken_body_is_torpors_own_failure(live: LiveEndpoint, number: int) 
     assert "Traceback" not in live.output().removeprefix(before)
     intact = answered(live, iter(CALLS[:3]))
     assert intact == {200: 3}
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(6_000, marks=pytest.mark.thorough)])
+def test_broken_bodies_neither_hold_the_loop_up_nor_leave_anything_behind(tmp_path: Path, number: int) -> None:
+    """In its best rounds, since the system takes some processor time by chance, and chores of the process fall into
+    some."""
+    dice, watch = random.Random(number), LoopWatch(tmp_path)
+    with LiveEndpoint(tmp_path / "data", environment=watch.variables) as live:
+        put(live.folder("faced"), {f"models/{name}": body for name, body in MODELS.items()})
+        live.deploy("Faced", Variant(many("faced/models")))
+        [watch.pid] = live.worker_pids()
+        answered(live, CALLS)
+        answered(live, fuzzed(dice, number))  # all that is remembered of names is full by now
+        seen: list[Seen] = [watch.look()]
+        while len(seen) <= ROUNDS:
+            answered(live, fuzzed(dice, number))
+            seen.append(watch.look())
+            if len(seen) > 2 and min(one.longest_ms for one in seen[1:]) <= LONGEST_MS and _stays(seen):
+                return
+    pytest.fail(f"{seen}")
+
+
+def _stays(seen: list[Seen]) -> bool:
+    """Whether a later round has left no more behind than an earlier one."""
+    return any(later.blocks <= earlier.blocks + BLOCKS for earlier, later in pairwise(seen[1:]))

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
@@ -16,9 +18,11 @@ from botocore.credentials import Credentials
 
 from tests.endpoint.account.helpers.every_operation import CLAIMED, CLAIMS, walked
 from tests.endpoint.account.helpers.strictness import complaints
+from tests.endpoint.helpers import chat_container
+from tests.endpoint.helpers.bearer_tokens import token
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
-from tests.endpoint.helpers.model_artifacts import put
+from tests.endpoint.helpers.model_artifacts import packed, put
 from tests.endpoint.helpers.shared_ports import all_accept, connections, held
 from tests.helpers.waiting import soon
 
@@ -118,7 +122,11 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
-    with LiveEndpoint(tmp_path_factory.mktemp("shared"), "--auth", "--routers=2") as live:
+    folder = tmp_path_factory.mktemp("shared")
+    images = folder / "images.toml"
+    command = [sys.executable, chat_container.__file__, "{port}"]
+    images.write_text(f'[[image]]\nmatch = "chat*"\ncommand = {command!r}\n')
+    with LiveEndpoint(folder, "--auth", "--routers=2", "--images", str(images)) as live:
         put(live.folder("shop"), {f"models/{number}.tar": constant(float(number)) for number in (1, 2)})
         live.deploy("Fixed", Variant(many("shop/models/")))
         assert all_accept(live)
@@ -184,6 +192,35 @@ def test_a_connection_may_carry_calls_of_every_kind(live: LiveEndpoint, tenant: 
                 response.read()
                 statuses.append(response.status)
     assert statuses == [200] * len(kinds)
+
+
+def test_language_models_answer_and_stream_at_each_process(live: LiveEndpoint, tmp_path: Path) -> None:
+    put(live.folder("chat"), {f"models/{name}.tar.gz": packed({"word": name}) for name in ("owl", "fox")})
+    live.deploy("Chat", Variant(many("chat/models", Image="chat:1")))
+    with ExitStack() as open_ones:
+        streams = {}
+        for place, model in ((0, "owl"), (1, "fox"), (2, "owl")):
+            connection = open_ones.enter_context(held(live, place))[0]
+            for asked in ({"content": "hi"}, {"content": f"wait {tmp_path / str(place)}", "stream": True}):
+                connection.sendall(chat(live, model, **asked))
+                response = open_ones.enter_context(HTTPResponse(connection, method="POST"))
+                response.begin()
+                if "stream" not in asked:
+                    assert json.loads(response.read())["choices"][0]["message"]["content"] == f"{model}: hi"
+            assert response.headers["content-type"] == "text/event-stream"
+            assert f'"{model}"'.encode() in response.readline()
+            streams[place] = response
+        for place in (1, 2, 0):  # each waits for a file of its own
+            (tmp_path / str(place)).touch()
+            assert streams[place].read().endswith(b"data: [DONE]\n\n")
+
+
+def chat(live: LiveEndpoint, model: str, content: str, **more: Any) -> bytes:
+    """A request of OpenAI's API, by the root."""
+    document = {"model": model, "messages": [{"role": "user", "content": content}], **more}
+    bearer = {"authorization": f"Bearer {token(*live.keys)}", "x-torpor-endpoint": "Chat"}
+    asked = Asked("POST", "/openai/v1/chat/completions", bearer, json.dumps(document).encode())
+    return request(live, Credentials("", ""), asked)
 
 
 def test_a_denial_is_explained_whichever_process_has_denied(live: LiveEndpoint, tenant: Credentials) -> None:

@@ -102,6 +102,10 @@ UNARY = (
 )
 """Each takes the message of its name and `Request`, and answers that of its name and `Response`."""
 STREAM = "ModelStreamInfer"
+REPOSITORY = "inference.model_repository.ModelRepositoryService"
+OF_REPOSITORY = ("RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload")
+"""MLServer's own service of its repository, and its calls, whose messages are those of Triton's calls of these
+names."""
 
 
 @cache

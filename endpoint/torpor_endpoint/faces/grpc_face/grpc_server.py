@@ -28,11 +28,11 @@ AROUND_TENSORS_BYTES = 1 << 20
 @asynccontextmanager
 async def grpc_served(app: App, host: str, port: int, files: tuple[Path, Path] | None) -> AsyncIterator[None]:
     """Serve while this lasts. `files` are the certificate and its key, in PEM. Raises HostError."""
-    handler = InferenceService(HttpQuestions(app, files is not None), STREAMS_MAX).handler()
+    handlers = InferenceService(HttpQuestions(app, files is not None), STREAMS_MAX).handlers()
     known = pool()
     known.AddSerializedFile(health_pb2.DESCRIPTOR.serialized_pb)
     names = (NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    async with grpc_port("--grpc-port", handler, host, port, files) as (server, states):
+    async with grpc_port("--grpc-port", handlers, host, port, files) as (server, states):
         reflection.enable_server_reflection(names, server, pool=known)
         await server.start()
         await show_serving(states, ("", NAME), True)
@@ -41,9 +41,9 @@ async def grpc_served(app: App, host: str, port: int, files: tuple[Path, Path] |
 
 @asynccontextmanager
 async def grpc_port(
-    flag: str, handler: Any, host: str, port: int, files: tuple[Path, Path] | None
+    flag: str, handlers: tuple[Any, ...], host: str, port: int, files: tuple[Path, Path] | None
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """A server with a handler of calls at its port, which is still to be started, and what tells of its health. It
+    """A server with these handlers of calls at its port, which is still to be started, and what tells of its health. It
     stops at the end. `flag` is the option that asked for the port. Raises HostError."""
     options = [
         ("grpc.max_receive_message_length", LIMITS.body_bytes + AROUND_TENSORS_BYTES),
@@ -51,7 +51,7 @@ async def grpc_port(
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.aio.server(options=options, maximum_concurrent_rpcs=CALLS_MAX)
-    server.add_generic_rpc_handlers((handler,))
+    server.add_generic_rpc_handlers(handlers)
     states = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(states, server)
     address = f"[{host}]:{port}" if ":" in host else f"{host or '0.0.0.0'}:{port}"

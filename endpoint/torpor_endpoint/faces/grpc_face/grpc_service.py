@@ -9,7 +9,15 @@ import grpc
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
-from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, UNARY, message
+from torpor_endpoint.faces.grpc_face.grpc_messages import (
+    OF_REPOSITORY,
+    PACKAGE,
+    REPOSITORY,
+    SERVICE,
+    STREAM,
+    UNARY,
+    message,
+)
 from torpor_endpoint.faces.grpc_face.grpc_tensors import BadAnswer, BadTensor, body_of, response_of
 from torpor_endpoint.faces.grpc_face.http_questions import HttpAnswer, HttpQuestions, model_path
 
@@ -47,7 +55,8 @@ class InferenceService:
         self._streams_max = streams_max
         self._streams = 0
 
-    def handler(self) -> Any:
+    def handlers(self) -> tuple[Any, Any]:
+        """Of the service, and of MLServer's service of its repository."""
         calls: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
             "ServerLive": self._live,
             "ServerReady": self._ready,
@@ -66,7 +75,11 @@ class InferenceService:
             request_deserializer=_reader("ModelInferRequest"),
             response_serializer=message(f"{STREAM}Response").SerializeToString,
         )
-        return grpc.method_handlers_generic_handler(NAME, handlers)
+        of_repository = {name: handlers[name] for name in OF_REPOSITORY}
+        return (
+            grpc.method_handlers_generic_handler(NAME, handlers),
+            grpc.method_handlers_generic_handler(REPOSITORY, of_repository),
+        )
 
     # -- the calls: each raises RefusedByFace ------------------------------------------------------------------
     async def _live(self, request: Any, context: Any) -> Any:

@@ -110,7 +110,7 @@ def _data_of(request: Any) -> list[bytes]:
     if len(raw) != len(inputs):
         raise BadTensor(f"raw_input_contents has {len(raw)} elements, and the request {len(inputs)} inputs")
     for tensor in inputs:
-        if tensor.HasField("contents"):
+        if tensor.HasField("contents") and tensor.contents.ByteSize():  # MLServer's client sends empty ones
             raise BadTensor(f"tensor {tensor.name} has contents, and the request has raw_input_contents")
     return raw
 

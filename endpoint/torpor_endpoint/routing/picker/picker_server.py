@@ -41,7 +41,7 @@ async def picker_served(
         response_serializer=message("ProcessingResponse").SerializeToString,
     )
     service = grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler})
-    async with grpc_port(FLAG, service, host, port, files) as (server, states):
+    async with grpc_port(FLAG, (service,), host, port, files) as (server, states):
         await show_serving(states, (LIVENESS,), True)
         showing = asyncio.create_task(_show_ready(states, known))
         await server.start()

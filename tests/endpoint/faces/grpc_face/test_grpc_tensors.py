@@ -55,6 +55,14 @@ def test_what_no_body_stands_for_is_refused_by_the_tensors_name(asked: Any, text
         body_of(asked)
 
 
+def test_empty_contents_beside_raw_ones_are_none() -> None:
+    asked = request("INT8", (b"ab",))
+    asked.inputs[0].contents.SetInParent()  # as MLServer's client sends it
+    assert asked.inputs[0].HasField("contents")
+    length, body = body_of(asked)
+    assert body[length:] == b"ab"
+
+
 def test_names_ids_and_parameters_go_along() -> None:
     asked = request("INT8", (b"ab",))
     asked.id = "7"

@@ -17,7 +17,7 @@ from tests.endpoint.faces.test_fuzzed_bodies import broken
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, predicted, put
 from tests.helpers.ports import free_port
-from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, STREAM, message
+from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, REPOSITORY, SERVICE, STREAM, message
 
 CELLS = [float(cell) for cell in ROW.split(b",")]
 RAW = struct.pack("<4f", *CELLS)
@@ -35,9 +35,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             yield live, channel
 
 
-def asked(served: Served, name: str, keys: tuple[str, str] | None = None, /, **members: Any) -> Any:
+def asked(
+    served: Served,
+    name: str,
+    keys: tuple[str, str] | None = None,
+    service: str = f"{PACKAGE}.{SERVICE}",
+    /,
+    **members: Any,
+) -> Any:
     call = served[1].unary_unary(
-        f"/{PACKAGE}.{SERVICE}/{name}",
+        f"/{service}/{name}",
         request_serializer=message(f"{name}Request").SerializeToString,
         response_deserializer=message(f"{name}Response").FromString,
     )
@@ -98,7 +105,9 @@ class TestGrpc:
         assert not asked(served, "ModelReady", name="none").ready
         asked(served, "RepositoryModelLoad", model_name="good")
         assert "good.tar.gz" in {one.name for one in asked(served, "RepositoryIndex", ready=True).models}
-        asked(served, "RepositoryModelUnload", model_name="good")
+        index = asked(served, "RepositoryIndex", None, REPOSITORY, ready=True)
+        assert "good.tar.gz" in {one.name for one in index.models}
+        asked(served, "RepositoryModelUnload", None, REPOSITORY, model_name="good")
         assert "good.tar.gz" not in {one.name for one in asked(served, "RepositoryIndex", ready=True).models}
         assert asked(served, "ModelStatistics", name="good").model_stats[0].inference_stats.success.count >= 1
 

@@ -26,7 +26,7 @@ async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
 @asynccontextmanager
 async def served(streams_max: int) -> AsyncIterator[grpc.aio.Channel]:
     server = grpc.aio.server()
-    server.add_generic_rpc_handlers((InferenceService(HttpQuestions(unknown, False), streams_max).handler(),))
+    server.add_generic_rpc_handlers(InferenceService(HttpQuestions(unknown, False), streams_max).handlers())
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:

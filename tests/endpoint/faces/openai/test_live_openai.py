@@ -2,7 +2,6 @@
 
 import json
 import sys
-from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -11,13 +10,11 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from botocore.auth import SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 
 from tests.endpoint.faces.conftest import MODELS
 from tests.endpoint.helpers import chat_container
-from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
+from tests.endpoint.helpers.bearer_tokens import token
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import packed, put, script
 
 CHAT = "/openai/v1/chat/completions"
@@ -28,14 +25,6 @@ def model_fn(folder):
 def transform_fn(model, body, content_type, accept):
     return json.dumps([[float(len(text)), 0.5] for text in json.loads(body)["input"]]), "application/json"
 """
-
-
-def token(access_key: str, secret: str, expires_s: int = 300) -> str:
-    """As the SageMaker Python SDK makes it."""
-    request = AWSRequest("POST", "https://sagemaker.amazonaws.com/", params={"Action": "CallWithBearerToken"})
-    SigV4QueryAuth(Credentials(access_key, secret), "sagemaker", REGION, expires=expires_s).add_auth(request)
-    url = request.url.removeprefix("https://") + "&Version=1"
-    return "sagemaker-api-key-" + b64encode(url.encode()).decode()
 
 
 @pytest.fixture(scope="module")
