@@ -18,12 +18,14 @@ or many models come."""
 DATA = {"container/formats/xgboost/old_models"}
 PROGRAMS = {
     "clients/kserve_client.py",
+    "clients/mlserver_client.py",
     "clients/old_boto3.py",
     "clients/open_inference_grpc.py",
     "clients/openai_client.py",
-    "clients/v2_clients.py",
     "clients/sagemaker_v2.py",
     "clients/sagemaker_v3.py",
+    "clients/tf_serving_client.py",
+    "clients/v2_clients.py",
     "deploy/helm/rendering.py",
 }
 """Each runs in an environment of its own."""
