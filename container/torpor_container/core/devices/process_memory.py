@@ -30,8 +30,12 @@ class ProcessMemory:
     def library_began(self, before_bytes: int, with_one_bytes: int, after_bytes: int) -> int:
         """A library has had its first model, a tiny one, which has left. What each of its models takes beside its own
         bytes."""
-        self.kept_bytes += max(0, after_bytes - before_bytes)
+        self.stayed(before_bytes, after_bytes)
         return max(0, with_one_bytes - after_bytes)
+
+    def stayed(self, before_bytes: int, after_bytes: int) -> None:
+        """Something was done on the device for no model, or in vain, and what it brought is still there."""
+        self.kept_bytes += max(0, after_bytes - before_bytes)
 
     def entered(self, name: str, before_bytes: int, after_bytes: int) -> int:
         """A model has entered, and has predicted once. Its size."""

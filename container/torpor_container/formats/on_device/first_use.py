@@ -1,6 +1,7 @@
 """The first model of each library on a device: a tiny one, so that what the library takes once is no served model's."""
 
 from base64 import b64decode
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,14 @@ def first_use(library: str, device: Device, memory: ProcessMemory) -> int:
     Raises DeviceFull, DeviceLost, and LoadFailed if the library would predict on the processor.
     """
     before_bytes = device.own_bytes()
-    try:
-        with DeviceFaults(device):
-            with_one_bytes = _with_network(device) if library == ONNX else _with_booster(device)
-    except DeviceMissing as missing:
-        raise LoadFailed(str(missing)) from None
+    with ExitStack() as in_vain:
+        in_vain.callback(lambda: memory.stayed(before_bytes, device.own_bytes()))
+        try:
+            with DeviceFaults(device):
+                with_one_bytes = _with_network(device) if library == ONNX else _with_booster(device)
+        except DeviceMissing as missing:
+            raise LoadFailed(str(missing)) from None
+        in_vain.pop_all()
     return memory.library_began(before_bytes, with_one_bytes, device.own_bytes())
 
 
