@@ -108,7 +108,8 @@ def _placing(
 ) -> "Placing | NoDevice | None":
     if settings.device.kind is DeviceKind.CPU:
         return None
-    from torpor_container.models.on_device.instance_device import ON_DEVICE, placing_of  # only where one is asked for
+    from torpor_container.core.devices.tier_actions import ON_DEVICE
+    from torpor_container.models.on_device.instance_device import placing_of  # only where one is asked for
 
     return placing_of(settings, journal.writer(ON_DEVICE), clock, calendar, environment, device)
 

@@ -53,6 +53,7 @@ class SimulatedScenario(ScenarioFigures):
     throttled: int  # of the failed requests: beyond a serverless variant's MaxConcurrency
     bill: tuple[BillLine, ...]
     components: tuple[ComponentFigures, ...] = ()
+    entries: int = 0  # of models that came from memory onto a device
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,10 @@ OWN_BYTES = 20 * MIB
 hundred models were loaded and evicted, in 40, 64 and 512 MiB (`python -m benchmarks.room`). An instance is a process
 that shares the frameworks with its zygote. Live instances count this as used, so models cannot use it."""
 
+DEVICE_KEPT_BYTES = 628 * MIB
+"""What CUDA and ONNX Runtime keep of a device, unless it was measured: of an H200 528 MiB for the process's context,
+and about 100 for kernels (`docs/how-to/gpu.md`). `kept_bytes` of an instance's state says its own."""
+
 
 IMPLIED = (
     ("instance_type", "memory_mib"),
@@ -60,6 +64,8 @@ ENVIRONMENT = {THREADS.get(field, field): BY_FIELD[field].variable for field in 
 """The fields that SageMaker has no setting for, and the variable that sets each of them."""
 MEMORY = "TORPOR_MEMORY_MIB"
 """The variable that sets `memory_mib`."""
+DEVICE, DEVICE_MEMORY = "TORPOR_DEVICE", "TORPOR_DEVICE_MEMORY_MIB"
+"""The variables that ask for a device, and that set `device_mib`."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -88,6 +94,8 @@ KINDS: Mapping[str, Kind] = {
     "asynchronous": SWITCH,
     "batch_size": optional(COUNT),
     "batch_delay_s": AMOUNT,
+    "device_mib": optional(MORE),
+    "device_kept_bytes": BYTES,
     "serverless": optional(SERVERLESS),
     "multi_model": SWITCH,
 }
@@ -137,6 +145,8 @@ class Scenario:
     multi_model: bool = True  # False: the forecast of a variant with one model
     batch_size: int | None = DEFAULTS.batch_size  # the most requests of a model in one prediction on a thread; None: 1
     batch_delay_s: float = DEFAULTS.batch_delay_s  # how long a batch smaller than the last one waits for more requests
+    device_mib: float | None = None  # of each instance's device, as TORPOR_DEVICE_MEMORY_MIB; None: it has none
+    device_kept_bytes: int = DEVICE_KEPT_BYTES  # of these, that CUDA and its libraries keep
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
@@ -151,6 +161,11 @@ class Scenario:
             raise BadScenario(
                 f"memory_mib: of {has} an instance takes {own} by itself{also}: nothing is left for models"
             )
+        if self.device_mib is not None and self.device_models_bytes < 1:
+            kept = f"{self.device_kept_bytes / MIB:,.6g} MiB (device_kept_bytes)"
+            raise BadScenario(f"device_mib: CUDA and its libraries keep {kept} of {self.device_mib:,.6g} MiB")
+        if self.device_mib is not None and self.serverless is not None:
+            raise BadScenario("serverless excludes device_mib: a serverless instance has no device")
         least, most = self.instances_min, self.instances_max
         if most is not None and least is None:
             raise BadScenario(f"instances_max goes with instances_min, not {most}")
@@ -169,6 +184,8 @@ class Scenario:
             parts.append(f"models rest after {_span(self.model_idle_s)}{_learned(self.model_keep_alive)}")
         if not self.model_cache:
             parts.append("no model cache")
+        if self.device_mib is not None:
+            parts.append(f"device of {self.device_mib:,.6g} MiB")
         if self.containers:
             parts.append(f"{len(self.containers)} containers")
         if self.asynchronous:
@@ -201,6 +218,11 @@ class Scenario:
         return int(self.instance_mib * MIB - self.own_bytes - others_bytes(self.containers))
 
     @property
+    def device_models_bytes(self) -> int:
+        """The bytes for models on the device of one instance; 0 if it has none."""
+        return 0 if self.device_mib is None else int(self.device_mib * MIB - self.device_kept_bytes)
+
+    @property
     def instance_mib(self) -> float:
         """The memory of one instance, in MiB."""
         if self.memory_mib is not None:
@@ -230,6 +252,7 @@ class Scenario:
             self.containers,
             self.batch_size or 1,
             self.batch_delay_s,
+            self.device_models_bytes,
         )
         at_once = self.concurrency if self.asynchronous else None
         begins = self.instances if self.scaled is None else self.scaled.floor
@@ -273,6 +296,8 @@ class Scenario:
         plain = Scenario()
         chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
         memory = {} if self.memory_mib is None else {MEMORY: f"{self.memory_mib:.12g}"}
+        if self.device_mib is not None:
+            memory |= {DEVICE: "cuda", DEVICE_MEMORY: f"{self.device_mib:.12g}"}
         if self.batch_delay_s:
             chosen["batch_delay_s"] = self.batch_delay_s * 1000  # TORPOR_BATCH_DELAY_MS
         return memory | {

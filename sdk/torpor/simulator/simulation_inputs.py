@@ -15,7 +15,7 @@ from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synt
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor.workloads.trace_formats import file_kinds
 from torpor_endpoint.core.pages.plain_figures import counted
-from torpor_endpoint.core.pricing.catalogue import LARGEST
+from torpor_endpoint.core.pricing.catalogue import LARGEST, instance_type
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -202,7 +202,12 @@ def _unread(found: fitting.Fitted) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def unshared(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
+def left_out(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
+    """Notes on what a scenario asks for and no profile knows: batches, a device."""
+    return (*_unshared(scenario, profiles), *_without_device(scenario, profiles))
+
+
+def _unshared(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
     """A note on batches of which no profile says what they take."""
     if (scenario.batch_size or 1) == 1 or any(one.further_s is not None for one in profiles.values()):
         return ()
@@ -210,6 +215,16 @@ def unshared(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
         "what each further request of a prediction takes: as much as the first, since no profile has it (further_s), "
         f"so TORPOR_BATCH_SIZE={scenario.batch_size} saves nothing here",
     )
+
+
+def _without_device(scenario: Scenario, profiles: Profiles) -> tuple[str, ...]:
+    """A note on a device that no model would use, and on one that is there and is left out."""
+    if scenario.device_mib is not None and not any(one.device_bytes for one in profiles.values()):
+        return ("what models take on a device: no profile has it (device_bytes), so all predict on the processor",)
+    size = None if scenario.serverless is not None else instance_type(scenario.instance_type)
+    if scenario.device_mib is None and size is not None and size.gpus:
+        return (f"the GPUs of {size.name}: left out, since nothing says how much memory they have (--device-mib)",)
+    return ()
 
 
 def _spreads(found: fitting.Fitted) -> Spreads:

@@ -53,6 +53,7 @@ class SimulationResult:
     took_s: float  # of processor time
     shadow: "ShadowOutcome | None" = None  # of the shadow variant beside it
     containers: Sequence[ContainerTimes] = ()  # of a pipeline, in its order
+    entries: int = 0  # of models that came from memory onto a device
     throttled: int = 0  # of those that failed: beyond a serverless variant's MaxConcurrency
     stored_bytes: int = field(default=0, repr=False)  # in S3, of the artifacts of the models that were called
 
@@ -229,6 +230,7 @@ def outcome(
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
         containers=() if tally.containers is None else tuple(tally.containers.times),
+        entries=counts.entries,
         throttled=counts.throttled,
         stored_bytes=sum(stored_bytes(use.model) for use in uses),
     )  # fmt: skip

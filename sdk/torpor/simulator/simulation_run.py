@@ -16,7 +16,7 @@ from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.shadow_variant import Copies, ShadowVariant
-from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load, unshared
+from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, left_out, load
 from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult, outcome
 from torpor.simulator.version_switches import VersionSwitches, first_s
 from torpor.value_rules import Kind, ValueRule, a, check, optional
@@ -116,7 +116,7 @@ def run(
         over(simulation)
     return outcome(
         scenario, simulation, tally, trace=inputs.what, seed=inputs.seed,
-        assumed=(*inputs.notes, *unshared(scenario, inputs.profiles)), moved_bytes=trace.moved_bytes,
+        assumed=(*inputs.notes, *left_out(scenario, inputs.profiles)), moved_bytes=trace.moved_bytes,
         stored_bytes=lambda model: inputs.profile(model).stored_bytes, took_s=took_s,
     )  # fmt: skip
 

@@ -21,6 +21,9 @@ class ModelProfile:
     `further_s` is the work of each further request in one prediction of several; None for a model
     whose requests share none.
 
+    A model with `device_bytes` predicts on the device of an instance that has one: it takes so many bytes there, enters
+    in `enter_s` from memory, and a prediction there takes `device_predict_s`. 0: it predicts on the processor.
+
     Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
     does not: a wait for a disk, a network, another server. Downloads and unloads are delays.
     """
@@ -40,6 +43,9 @@ class ModelProfile:
     workers: int = 0
     further_s: float | None = None
     artifact_bytes: int = 0
+    device_bytes: int = 0
+    enter_s: float = 0.0
+    device_predict_s: float = 0.0
 
     @property
     def stored_bytes(self) -> int:

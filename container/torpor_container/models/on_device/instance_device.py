@@ -20,14 +20,6 @@ from torpor_container.wire import DeviceStatus
 
 SHARE_OF_FREE = 0.9
 """What an instance takes of the free memory: the rest is for what libraries take beside their arenas."""
-ON_DEVICE = {
-    "load": "enter",
-    "loaded": "entered",
-    "evict": "leave",
-    "unloaded": "left",
-    "failed": "not-entered",
-}
-"""The tier on the device makes the same decisions as the memory tier; these are its names for them."""
 
 
 class NoDevice:

@@ -89,6 +89,11 @@ class ComponentsResult:
         return 0
 
     @property
+    def entries(self) -> int:
+        """A simulated copy has no device."""
+        return 0
+
+    @property
     def latencies(self) -> Latencies:
         """Of all requests that were answered."""
         return self.warm_latencies + self.cold_latencies

@@ -155,6 +155,7 @@ class VariantCounts:
     unloads: int = 0
     wakes: int = 0
     dropped: int = 0  # copies that a shadow variant did not get: too many were in flight
+    entries: int = 0  # of models that came from memory onto a device
     throttled: int = 0  # requests beyond a serverless variant's MaxConcurrency
 
 

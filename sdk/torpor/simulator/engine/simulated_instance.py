@@ -16,6 +16,7 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
 )
 from torpor.simulator.engine.handovers.brought_models import BroughtModels, in_use
+from torpor.simulator.engine.on_device.device_predictions import DevicePredictions
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
@@ -57,6 +58,7 @@ class SimulatedInstance(PlacedInstance):
     fleet: FleetLoad = field(default_factory=FleetLoad)
     retired: bool = False  # the instance gets no new requests
     containers: Sequence[SimulatedContainer | None] = ()  # of a pipeline; None is the one with the models
+    device: Residency | None = None  # of the memory of its device, if it has one
     brought: BroughtModels = field(init=False)
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
@@ -65,6 +67,7 @@ class SimulatedInstance(PlacedInstance):
     _ready: Action = field(init=False)
     _left: Action = field(init=False)
     _predictions: SimulatedPredictions = field(init=False)
+    _on_device: DevicePredictions | None = None
     _minds_idle: bool = field(init=False)  # whether a model that served its last request may leave for that reason
 
     def __post_init__(self) -> None:
@@ -75,7 +78,11 @@ class SimulatedInstance(PlacedInstance):
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
         self._left = self._unloaded
-        self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
+        predicts = self.kernel, self.turns, self.processors, self.spread, self._predicted
+        self._predictions = SimulatedPredictions(*predicts)
+        if self.device is not None:
+            self._on_device = DevicePredictions(*predicts, residency=self.device, counts=self.counts)
+            self._predictions, self._ready = self._on_device, self._enter_device
         for container in self.containers:
             if container is not None:
                 container.then = self._passed
@@ -186,6 +193,19 @@ class SimulatedInstance(PlacedInstance):
     def _read(self, model: InstanceModel) -> None:
         self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
+    def _enter_device(self, model: InstanceModel) -> None:
+        """A model that predicts on the device is loaded once it is there."""
+        assert self._on_device is not None
+        self._on_device.enter(model, self._entered)
+
+    def _entered(self, model: InstanceModel, refused: str) -> None:
+        if not refused:
+            self._loaded(model)
+            return
+        self.disk.release(model.name)
+        self._fail(model, refused)
+        self._waiters.notify()
+
     def _loaded(self, model: InstanceModel) -> None:
         name, now_s = model.name, self.kernel.now_s
         took_s = now_s - model.since_s
@@ -217,6 +237,8 @@ class SimulatedInstance(PlacedInstance):
             model = self._models[name]
             unload_s = model.profile.unload_s
             self.kernel.after(unload_s, self._left, model)
+            if self._on_device is not None:
+                self._on_device.gone(name)
             if longest_s < unload_s:
                 longest_s = unload_s
         self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)

@@ -14,6 +14,7 @@ from sys import intern
 
 from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
 from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
+from torpor.simulator.engine.on_device.device_residency import device_residency
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import SimulatedContainer, SimulatedPipeline
@@ -64,6 +65,7 @@ class Machine:
     containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
     batch_size: int = 1  # the most requests of a model that share a prediction
     batch_delay_s: float = 0.0  # how long one that is smaller than the last waits for more requests
+    device_bytes: int = 0  # for models on its device; 0: it has none
 
     @property
     def models_at(self) -> int:
@@ -348,6 +350,7 @@ class Simulation:
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
             containers=[self._make_container(number, processors) for number in self._numbers],
+            device=device_residency(machine.device_bytes, self._policy(), machine.loads_max, record),
         )
 
     def _make_container(self, number: int, processors: Processors) -> SimulatedContainer | None:

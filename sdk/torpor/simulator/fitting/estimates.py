@@ -42,6 +42,7 @@ def profile(
         mapped_bytes=0,
         workers=own_workers,
         artifact_bytes=artifact_bytes,
+        device_bytes=0,
     )
 
 

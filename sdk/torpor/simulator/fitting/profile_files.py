@@ -15,7 +15,7 @@ from torpor.workloads.trace_formats.usual_columns import with_commas
 
 COLUMNS = ("model", *(one.name for one in fields(ModelProfile)[1:]))
 NEEDED = ("model", "memory_bytes")
-COUNTED = ("mapped_bytes", "workers", "artifact_bytes")
+COUNTED = ("mapped_bytes", "workers", "artifact_bytes", "device_bytes")
 """Columns of whole numbers that are 0 if they are missing."""
 
 PROFILES = a(Mapping, "is a CSV file's name, or a ModelProfile by the name of each model")
@@ -28,6 +28,7 @@ FIELDS: Mapping[str, Kind] = {
     "workers": whole(0),
     "further_s": optional(AMOUNT),
     "artifact_bytes": BYTES,
+    "device_bytes": BYTES,
 }
 
 
@@ -83,7 +84,9 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
     times_s = {column: _number(where, column, there[column]) for column in TIMES if column in there}
     memory_bytes = _whole(where, "memory_bytes", there["memory_bytes"])
     disk_bytes = _whole(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
-    mapped_bytes, workers, artifact_bytes = (_whole(where, column, there.get(column, "0")) for column in COUNTED)
+    mapped_bytes, workers, artifact_bytes, device_bytes = (
+        _whole(where, column, there.get(column, "0")) for column in COUNTED
+    )
     further_s = _number(where, "further_s", there["further_s"]) if "further_s" in there else None
     profile = ModelProfile(
         there["model"],
@@ -94,6 +97,7 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
         workers=workers,
         further_s=further_s,
         artifact_bytes=artifact_bytes,
+        device_bytes=device_bytes,
     )
     if wrong_field := first_wrong_field(profile):
         raise BadTrace(f"{where}: {wrong_field}")

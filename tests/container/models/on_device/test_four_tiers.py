@@ -208,9 +208,7 @@ class FourTiers(RuleBasedStateMachine):
             elif isinstance(outcome, BaseException):
                 self.is_excused(outcome)
             else:
-                assert outcome == (self.number + 3) * (NAMES.index(name) + 1), (
-                    "another model's or row's answer"
-                )
+                assert outcome == (self.number + 3) * (NAMES.index(name) + 1), "another model's or row's answer"
 
     def is_excused(self, outcome: BaseException) -> None:
         """A call fails only for a reason that is there, and that the error tells."""

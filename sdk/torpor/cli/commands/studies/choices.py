@@ -58,6 +58,9 @@ COMPONENTS = (
 )
 PRICES = "A price list of AWS, of another region or day; else the list that `torpor prices` shows."
 TYPES = "Choose from these types, as ml.m5.large,ml.r5.large; else from all with a price and no GPU."
+DEVICE = (
+    "The memory of each instance's device in MiB, as TORPOR_DEVICE_MEMORY_MIB: profiles say which models predict on it."
+)
 GROUP = (
     "A group of models, as the file NAME.group.json. A request of the trace names the group and its need, as"
     " 'NAME?min_accuracy=0.9, latency_ms=20'."
@@ -85,6 +88,7 @@ InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]
 Policy = Annotated[str | None, typer.Option(help=POLICY)]
 Policies = Annotated[str | None, typer.Option(help="Choose from these policies, as LRU,GDSF.")]
 MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
+DeviceMib = Annotated[float | None, typer.Option(help=DEVICE)]
 OwnMib = Annotated[float | None, typer.Option(help=OWN)]
 Containers = Annotated[Path | None, typer.Option(help=CONTAINERS, metavar="FILE")]
 Shadow = Annotated[str | None, typer.Option(help=SHADOW)]
@@ -142,6 +146,14 @@ def size_changes(instance_type: str | None, memory_mib: float | None) -> Mapping
         positive("--memory-mib", memory_mib)
     fields = {"instance_type": instance_type, "memory_mib": memory_mib}
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def device_change(device_mib: float | None) -> Mapping[str, float]:
+    """The scenario field that `--device-mib` changes. Raises UsageRefused."""
+    if device_mib is None:
+        return {}
+    positive("--device-mib", device_mib)
+    return {"device_mib": device_mib}
 
 
 def own_memory_change(own_mib: float | None) -> Mapping[str, int]:

@@ -51,6 +51,7 @@ def _scenario(one: "SimulationResult | ComponentsResult", prices: "Prices", slo_
         throttled=one.throttled,
         bill=one.bill_per_month(prices).lines,
         components=tuple(_components(one, prices)),
+        entries=one.entries,
     )
 
 

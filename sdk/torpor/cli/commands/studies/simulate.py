@@ -53,6 +53,7 @@ def simulate(
     wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
     own_mib: choices.OwnMib = None,
+    device_mib: choices.DeviceMib = None,
     containers: choices.Containers = None,
     queued: choices.Async = False,
     shadow: choices.Shadow = None,
@@ -79,7 +80,11 @@ def simulate(
     asked.check()
     priced = choices.prices_from(prices, region)
     others = beside_trace(profiles, queued, shadow, containers, decisions, check)
-    changes = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    changes = {
+        **choices.wake_change(wake),
+        **choices.own_memory_change(own_mib),
+        **choices.device_change(device_mib),
+    }
     if group is not None:
         meant = {"--components": components, "--aws-strict": aws_strict, "--slo-ms": slo_ms, "--out": out}
         refuse_others({**others, **meant, "--plot": plot})
@@ -185,7 +190,7 @@ def show(
     lasted = span(min(one.duration_s for one in every))
     printer.print(f"{first.trace} · {plain_figures.counted(first.requests, 'request')} in {lasted}", style="bold")
     shadows = [one.shadow.result for one in results if one.shadow is not None]
-    rare = {"failed": any(one.failed for one in [*every, *shadows])}
+    rare = {name: any(getattr(one, name) for one in [*every, *shadows]) for name in ("failed", "entries")}
     rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*every, *shadows]))
     rare[""] = not all(one.scenario.on_aws for one in [*every, *shadows])
     found = [row for one in results for row in both(one, prices, slo_s)]
@@ -264,6 +269,7 @@ def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str
         "cold": f"{one.cold:,}",
         "failed": f"{one.failed:,}",
         "loads": f"{one.loads:,}",
+        "entries": f"{one.entries:,}",
         "wakes": f"{one.wakes:,}",
         "instance-h": f"{one.instance_s / HOUR_S:,.2f}",
         "": "" if one.scenario.on_aws else "not on AWS",

@@ -1,0 +1,1 @@
+"""A simulated instance's device: which models are on it, and the predictions there."""
