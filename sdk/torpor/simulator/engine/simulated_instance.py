@@ -4,7 +4,7 @@ This module decides nothing. `torpor_container.core.residency` decides which mod
 one is evicted; `torpor_container.core.resting` decides which idle model is unloaded.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torpor.simulator.engine.call_records import (
@@ -34,10 +34,9 @@ from torpor_endpoint.core.sending.machine import SEND
 
 @dataclass(slots=True, eq=False)
 class SimulatedInstance(PlacedInstance):
-    """`turns` decides which request predicts next. Once the instance is `retired` and its last request has ended, it
-    calls `emptied` with its slot. Without `cache`, a model is unloaded, and deleted from disk, as soon as it has served
-    its requests. Models are being unloaded until `leaving_until_s`. In a pipeline, a request passes all containers of
-    its instance; the memory tier is that of one of them."""
+    """Once the instance is `retired` and its last request has ended, it calls `emptied` with its slot. Without `cache`,
+    a model is unloaded, and deleted from disk, as soon as it has served its calls. Models are being unloaded until
+    `leaving_until_s`. In a pipeline, a request passes all containers; the memory tier is that of one of them."""
 
     slot: str
     kernel: Kernel
@@ -67,7 +66,6 @@ class SimulatedInstance(PlacedInstance):
     _ready: Action = field(init=False)
     _left: Action = field(init=False)
     _predictions: SimulatedPredictions = field(init=False)
-    _on_device: DevicePredictions | None = None
     _minds_idle: bool = field(init=False)  # whether a model that served its last request may leave for that reason
 
     def __post_init__(self) -> None:
@@ -76,16 +74,15 @@ class SimulatedInstance(PlacedInstance):
         known = self.kernel, self.memory, self.resting, self._models, self._waiters, self._minds_idle
         self.brought = BroughtModels(*known, self._lead, self._idle)
         self.disk.fetched, self.disk.refused = self._admit, self._fail
-        self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
-        self._left = self._unloaded
+        self._fetch, self._begun, self._ready, self._left = self.disk.fetch, self._load, self._loaded, self._unloaded
         predicts = self.kernel, self.turns, self.processors, self.spread, self._predicted
         self._predictions = SimulatedPredictions(*predicts)
         if self.device is not None:
-            self._on_device = DevicePredictions(*predicts, residency=self.device, counts=self.counts)
-            self._predictions, self._ready = self._on_device, self._enter_device
-        for container in self.containers:
-            if container is not None:
-                container.then = self._passed
+            ends = self._loaded, self._refuse, self._unloaded
+            device = DevicePredictions(*predicts, residency=self.device, counts=self.counts, ends=ends)
+            self._predictions, self._ready, self._left = device, device.enter, device.gone
+        for container in filter(None, self.containers):
+            container.then = self._passed
 
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this instance."""
@@ -127,7 +124,7 @@ class SimulatedInstance(PlacedInstance):
         if self.resting is None:
             return
         now_s = self.kernel.now_s
-        moves = self.resting.look(self._unused(), now_s)
+        moves = self.resting.look((name for name, model in self.memory if not model.pins), now_s)
         for name in moves.leaving:
             self.drop(name, "nobody calls")
         for name in moves.coming:
@@ -137,11 +134,6 @@ class SimulatedInstance(PlacedInstance):
         """Load a model for which a call is expected, unless it is there or on its way."""
         if self.memory.expect(name, self.kernel.now_s):
             self._lead(name).expected = True
-
-    def _unused(self) -> Iterator[str]:
-        for name, model in self.memory:
-            if not model.pins:
-                yield name
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _request(self, call: SimulatedCall) -> None:
@@ -193,19 +185,6 @@ class SimulatedInstance(PlacedInstance):
     def _read(self, model: InstanceModel) -> None:
         self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
-    def _enter_device(self, model: InstanceModel) -> None:
-        """A model that predicts on the device is loaded once it is there."""
-        assert self._on_device is not None
-        self._on_device.enter(model, self._entered)
-
-    def _entered(self, model: InstanceModel, refused: str) -> None:
-        if not refused:
-            self._loaded(model)
-            return
-        self.disk.release(model.name)
-        self._fail(model, refused)
-        self._waiters.notify()
-
     def _loaded(self, model: InstanceModel) -> None:
         name, now_s = model.name, self.kernel.now_s
         took_s = now_s - model.since_s
@@ -224,8 +203,7 @@ class SimulatedInstance(PlacedInstance):
         self.brought.ended(model, True)
 
     def _unpin(self, name: str) -> None:
-        """End the pin of a model that was loaded before any request. Those that waited for room have asked again by
-        now, as in the keeper."""
+        """End the pin of a load that no request asked for. As in the keeper, those that wait have asked again."""
         if self.memory.released(name):
             self._release(name)
 
@@ -237,8 +215,6 @@ class SimulatedInstance(PlacedInstance):
             model = self._models[name]
             unload_s = model.profile.unload_s
             self.kernel.after(unload_s, self._left, model)
-            if self._on_device is not None:
-                self._on_device.gone(name)
             if longest_s < unload_s:
                 longest_s = unload_s
         self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
@@ -267,6 +243,11 @@ class SimulatedInstance(PlacedInstance):
             call.ready_s = call.done_s = now_s
             self._answer(call)
         self.brought.ended(model, False)
+
+    def _refuse(self, model: InstanceModel, reason: str) -> None:
+        self.disk.release(model.name)
+        self._fail(model, reason)
+        self._waiters.notify()
 
     def _answer(self, call: SimulatedCall) -> None:
         if self.containers:

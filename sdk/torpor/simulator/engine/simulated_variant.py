@@ -119,8 +119,7 @@ Choose = Callable[[str, float, Placement[SimulatedInstance]], SimulatedCall]
 @dataclass(eq=False)
 class Simulation:
     """`on_calls` gets requests in batches, as they ended; `recorded` gets each decision about memory, with its slot.
-    `make_policy` replaces the machine's policy by an offline one, which needs the trace. A request of a shadow variant
-    that comes while `in_flight_max` are in flight is dropped."""
+    `make_policy` makes an offline policy instead. Of a shadow variant, what comes beyond `in_flight_max` is dropped."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]

@@ -148,12 +148,12 @@ def size_changes(instance_type: str | None, memory_mib: float | None) -> Mapping
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def device_change(device_mib: float | None) -> Mapping[str, float]:
-    """The scenario field that `--device-mib` changes. Raises UsageRefused."""
+def memory_changes(own_mib: float | None, device_mib: float | None) -> Mapping[str, float]:
+    """The scenario fields that `--own-mib` and `--device-mib` change. Raises UsageRefused."""
     if device_mib is None:
-        return {}
+        return own_memory_change(own_mib)
     positive("--device-mib", device_mib)
-    return {"device_mib": device_mib}
+    return {**own_memory_change(own_mib), "device_mib": device_mib}
 
 
 def own_memory_change(own_mib: float | None) -> Mapping[str, int]:

@@ -80,11 +80,7 @@ def simulate(
     asked.check()
     priced = choices.prices_from(prices, region)
     others = beside_trace(profiles, queued, shadow, containers, decisions, check)
-    changes = {
-        **choices.wake_change(wake),
-        **choices.own_memory_change(own_mib),
-        **choices.device_change(device_mib),
-    }
+    changes = {**choices.wake_change(wake), **choices.memory_changes(own_mib, device_mib)}
     if group is not None:
         meant = {"--components": components, "--aws-strict": aws_strict, "--slo-ms": slo_ms, "--out": out}
         refuse_others({**others, **meant, "--plot": plot})
@@ -96,8 +92,7 @@ def simulate(
         told(found.inputs, [], again, priced, slo_s, as_json=as_json, out=out, plot=plot)
         return
     inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, {**changes, **choices.async_change(queued)})
-    scenarios = asked.around(inputs.scenario)
-    scenarios = sold_by_aws(scenarios) if aws_strict else scenarios
+    scenarios = (sold_by_aws if aws_strict else list)(asked.around(inputs.scenario))
     beside = None if shadow is None else shadow_of(shadow, inputs)
     if plot is not None:
         drawable(scenarios, priced)

@@ -15,14 +15,16 @@ from torpor.workloads.profile import ModelProfile
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.turns import Sharing, Turns
 
-Entered = Callable[[InstanceModel, str], None]
-"""Gets a model whose first entry is over, and why it found no room; an empty text if it is on the device."""
+OfModel = Callable[[InstanceModel], None]
+Ends = tuple[OfModel, Callable[[InstanceModel, str], None], OfModel]
+"""What goes on once a model is loaded; once it found no room as it was loaded, and why; and once it has been unloaded.
+"""
 
 
 class DeviceGuest(Predictor):
     """A model in memory that may enter the device, as it predicts there."""
 
-    __slots__ = ("entered", "name", "profile", "since_s", "waiting")
+    __slots__ = ("loaded_as", "name", "profile", "since_s", "waiting")
 
     since_s: float  # when its entry began
 
@@ -31,7 +33,7 @@ class DeviceGuest(Predictor):
         self.name = name
         self.profile = profile
         self.waiting: list[SimulatedCall] = []
-        self.entered: Callable[[str], None] | None = None  # of its load, which ends once it is on the device
+        self.loaded_as: InstanceModel | None = None  # as long as its load has not ended: it ends on the device
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +44,7 @@ class DevicePredictions(SimulatedPredictions):
 
     residency: Residency = field(kw_only=True)
     counts: VariantCounts = field(kw_only=True)
+    ends: Ends = field(kw_only=True)
     _guests: dict[str, DeviceGuest] = field(default_factory=dict)  # by name, those in memory
     _waiters: WaitingRoom = field(init=False)
     _thread: DeviceThread = field(init=False)
@@ -61,21 +64,21 @@ class DevicePredictions(SimulatedPredictions):
         else:
             self._lend(call)
 
-    def enter(self, model: InstanceModel, entered: Entered) -> None:
-        """Have a model enter that is being loaded, if it predicts on the device."""
+    def enter(self, model: InstanceModel) -> None:
+        """Have a model enter that has been read into memory, if it predicts on the device."""
         if not model.profile.device_bytes:
-            entered(model, "")
+            self.ends[0](model)
             return
         guest = self._guests[model.name] = DeviceGuest(model.name, model.profile)
-        guest.entered = lambda refused: entered(model, refused)
+        guest.loaded_as = model
         self._lead(guest)
 
-    def gone(self, name: str) -> None:
-        """The model leaves memory, and no request uses it."""
-        if self._guests.pop(name, None) is not None and self.residency.drop(
-            name, "it leaves memory", self.kernel.now_s
-        ):
+    def gone(self, model: InstanceModel) -> None:
+        """The model leaves memory, and no request uses it: it leaves the device too."""
+        name, there = model.name, self._guests.pop(model.name, None)
+        if there is not None and self.residency.drop(name, "it leaves memory", self.kernel.now_s):
             self._leave((name,))
+        self.ends[2](model)
 
     # -- entering --------------------------------------------------------------------------------------------------
     def _lend(self, call: SimulatedCall) -> None:
@@ -119,10 +122,10 @@ class DevicePredictions(SimulatedPredictions):
         for call in waiting:
             call.ready_s = now_s
             self._there.ask(call, guest)
-        if (entered := guest.entered) is not None:
-            guest.entered = None
+        if (model := guest.loaded_as) is not None:
+            guest.loaded_as = None
             self.residency.released(guest.name)
-            entered("")
+            self.ends[0](model)
         self._waiters.notify()
 
     def _refused(self, guest: DeviceGuest, reason: str) -> None:
@@ -132,9 +135,9 @@ class DevicePredictions(SimulatedPredictions):
             call.outcome = FAILED
             call.ready_s = call.done_s = self.kernel.now_s
             self.predicted(call)
-        if (entered := guest.entered) is not None:
+        if (model := guest.loaded_as) is not None:
             del self._guests[guest.name]
-            entered(reason)
+            self.ends[1](model, reason)
         self._waiters.notify()
 
     def _leave(self, names: tuple[str, ...]) -> None:

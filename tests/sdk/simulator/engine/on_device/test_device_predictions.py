@@ -45,7 +45,12 @@ def lived(file: Path, calls: Sequence[int], room_for: int, rule: str) -> list[tu
 
     async def run() -> StoryOnDevice:
         story = StoryOnDevice(file, MODELS, room_for + 0.5, policy(rule))
+        loaded = set[int]()
         for number in calls:
+            if number not in loaded:  # a load has its model enter, before the request that waits for it
+                loaded.add(number)
+                async with story.tier.lend(f"m{number}"):
+                    pass
             await story.called(number, 1)
         await story.tier.close()
         story.thread.close()
