@@ -44,7 +44,7 @@ that shares the frameworks with its zygote. Live instances count this as used, s
 
 DEVICE_KEPT_BYTES = 628 * MIB
 """What CUDA and ONNX Runtime keep of a device, unless it was measured: of an H200 528 MiB for the process's context,
-and about 100 for kernels (`docs/how-to/gpu.md`). `kept_bytes` of an instance's state says its own."""
+and about 100 for kernels (`docs/how-to/gpu.md`). The state of an instance says its own."""
 
 
 IMPLIED = (
