@@ -70,7 +70,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
         "Container of another",
     ),
     "container/torpor_container/adapter/model_adapters.py": ("Foreign container that loads",),
-    "container/torpor_container/artifacts/neighbours.py": ("Names similar",),
+    "container/torpor_container/artifacts/similar_names.py": ("Names similar",),
+    "container/torpor_container/artifacts/shared/asking_neighbours.py": ("Artifact from a neighbour",),
     "container/torpor_container/artifacts/stores/s3_access.py": ("Download from S3",),
     "container/torpor_container/formats/script/child_process.py": (
         LOAD,

@@ -77,9 +77,13 @@ def serve(settings: Settings) -> None:
         memory = MemoryBudget(settings.memory_bytes, limit)
         return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
-    GunicornServer(
-        make_app, ServerOptions(bind=_bind(settings), secret=settings.secret, tickets=settings.tickets)
-    ).run()
+    options = ServerOptions(
+        bind=_bind(settings),
+        secret=settings.secret,
+        tickets=settings.tickets,
+        shares_artifacts=settings.neighbours_bytes > 0,
+    )
+    GunicornServer(make_app, options).run()
 
 
 def _bind(settings: Settings) -> str:

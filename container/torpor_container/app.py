@@ -18,16 +18,15 @@ from torpor_container.adapter.foreign_loaders import ForeignLoader, ForeignSingl
 from torpor_container.adapter.foreign_server import ForeignServer
 from torpor_container.adapter.memory_bound import memory_bound_bytes
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.digests import digested, ensure_digests
+from torpor_container.artifacts.digests import ensure_digests
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.stores.artifact_store import ArtifactStore, LazyArtifactStore
-from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
-from torpor_container.artifacts.stores.s3 import S3ArtifactStore
-from torpor_container.artifacts.stores.s3_access import S3Access, check_readable
+from torpor_container.artifacts.stores.artifact_store import ArtifactStore
+from torpor_container.artifacts.stores.folder import FolderArtifactStore
 from torpor_container.artifacts.stores.url_store import ANYWHERE, UrlStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.artifacts.unpacked import UnpackedArtifacts
+from torpor_container.composed_stores import ComposedStores
 from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.core.eviction import LRU, Nobody, policy
 from torpor_container.core.keepalive import keep_alive
@@ -59,6 +58,7 @@ from torpor_container.modes.single_mode import Single
 from torpor_container.processes.inherited_variables import for_foreign_code
 from torpor_container.processes.memory import lean_heap
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.threads import on_thread
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.script_boxes import ensure_isolation
 from torpor_container.running.scripts import Scripts
@@ -166,6 +166,7 @@ class InstanceProcess:
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
         self._faulty_loader = FaultyLoader(loader) if settings.faults else None
         self._loader: ModelLoader = self._faulty_loader or loader
+        self._stores = ComposedStores(settings, environment)
         self._disk_tier = self._make_models_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
@@ -174,7 +175,13 @@ class InstanceProcess:
         means = ControlMeans(self._movable, self._faulty_loader)
         most_bytes = body_max_bytes(self._settings)
         routes = Routes(self._serving, self.state, self.resize, most_bytes, clock, chunked, means)
-        return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
+        path_prefix = self._settings.path_prefix.rstrip("/")
+        app = routes.app(path_prefix, self._lifespan)
+        if self._stores.shared is None:
+            return app
+        from torpor_container.http.shared_artifacts_app import SharedArtifactsApp  # only where one is asked for
+
+        return SharedArtifactsApp(app, self._stores.shared, path_prefix)
 
     async def state(self, asked: StateRequest) -> InstanceStatus:
         """The answer to `GET /_torpor/state`."""
@@ -198,6 +205,8 @@ class InstanceProcess:
         }
         if device is not None:
             status["device"] = device
+        if (shared := self._stores.shared) is not None:
+            status["shared"] = shared.status()
         return {**status, **asked.told(models, self._reports)}
 
     async def resize(self, budget_bytes: int) -> MemoryChanged:
@@ -216,6 +225,8 @@ class InstanceProcess:
             closing.push_async_callback(self._serving.close)
             if self._disk_tier is not None:
                 await self._disk_tier.restore()
+            if self._stores.shared is not None:
+                await on_thread(self._stores.shared.kept.clear)
             if self._built_in is not None and not (self._disk_tier and self._disk_tier.used_bytes):
                 self._built_in.expect_new()
             await self._serving.start()
@@ -310,13 +321,16 @@ class InstanceProcess:
     def _make_models_tier(self) -> DiskTier:
         source, many = self._settings.model_source, self._settings.multi_model
         prefix = Prefix.parse(source if many else source[: source.rfind("/") + 1])
-        store, packed = self._digested(self._make_store(prefix), prefix), self._settings.compression != "none"
-        return self._make_disk_tier(prefix, "models", store, self._settings.disk_bytes, packed=packed)
+        store, packed = self._stores.of_models(prefix), self._settings.compression != "none"
+        tier = self._make_disk_tier(prefix, "models", store, self._settings.disk_bytes, packed=packed)
+        if self._stores.shared is not None:
+            tier.origins = self._stores.shared.origins
+        return tier
 
     def _make_adapters_tier(self) -> DiskTier:
         """They have what the model leaves of the disk."""
         taken_bytes = 0 if self._disk_tier is None else self._disk_tier.used_bytes
-        store = UrlStore(lambda prefix: self._digested(self._make_store(prefix), prefix))
+        store = UrlStore(self._stores.digested)
         return self._make_disk_tier(ANYWHERE, "adapters", store, max(0, self._settings.disk_bytes - taken_bytes))
 
     def _make_disk_tier(
@@ -339,15 +353,6 @@ class InstanceProcess:
             *([self._built_in.look] if self._built_in else []),
         )
 
-    def _digested(self, store: ArtifactStore, prefix: Prefix) -> ArtifactStore:
-        """The store, or what a list of digests lets through of it."""
-        signed = None
-        if key := self._settings.digest_key:
-            from torpor_container.artifacts.list_signatures import check_signed, signing_key  # where one is asked for
-
-            signed = partial(check_signed, signing_key(key))
-        return digested(store, prefix.folder, self._settings, self._make_store, signed)
-
     def _make_submitted(self) -> Submitted | None:
         settings = self._settings
         if settings.submit_directory in ("", *ARTIFACTS_OWN):
@@ -355,26 +360,13 @@ class InstanceProcess:
         source = Location.parse(settings.submit_directory)
         folder = Path(settings.base_dir) / "submitted"
         if source.scheme == "s3":
-            store = self._make_store(source)
+            store = self._stores.of(source)
             return SubmittedCode(store, source.key, folder, settings.program, _limits(self._settings))
         local = Path(source.bucket)
         if local.is_file():
             store = FolderArtifactStore(local.parent)
             return SubmittedCode(store, local.name, folder, settings.program, _limits(self._settings))
         return SubmittedFolder(local, settings.program)
-
-    def _make_store(self, place: Prefix | Location) -> ArtifactStore:
-        if place.scheme == "file":
-            return FolderArtifactStore(Path(place.bucket))
-        access = S3Access.read(self._environment, self._settings.s3_endpoint)
-        remote = partial(S3ArtifactStore, place.bucket, access)
-        if not self._settings.s3_folder:
-            return remote()
-        folder, otherwise = Path(self._settings.s3_folder), LazyArtifactStore(remote)
-        if access.credentials_url:
-            check = partial(check_readable, access)
-            return PermittedFolderStore(folder, place.bucket, otherwise, check=check)
-        return FolderArtifactStore(folder, place.bucket, otherwise)
 
 
 def _limits(settings: Settings) -> UnpackLimits:

@@ -39,7 +39,10 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     listener = socket.socket(fileno=descriptors[0])
     limit = confine(settings.memory_bytes) if settings.container is None else unlimited
     memory = MemoryBudget(settings.memory_bytes, limit)
-    options = OPTIONS if settings.secret is None else replace(OPTIONS, secret=settings.secret, tickets=settings.tickets)
+    options = OPTIONS
+    if settings.secret is not None:
+        shares = settings.neighbours_bytes > 0
+        options = replace(OPTIONS, secret=settings.secret, tickets=settings.tickets, shares_artifacts=shares)
     serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, options)
     return 0
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
-
 MIB = 1024 * 1024
 
 SCRIPT_NETWORKS = ("allow", "endpoint", "refuse")
@@ -234,6 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"The rule that decides which model leaves first under memory pressure: {', '.join(POLICIES)}."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "The memory of the instance: its own process, the models and their scripts. Without an endpoint, a container has no other way to know its limit. On an endpoint, the default is the instance's memory. Several containers of one instance share it: one with its own value keeps that, and the shares of the others move to where they are needed."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "The disk space for unpacked artifacts."),
+    Setting("TORPOR_NEIGHBOURS_MIB", "neighbours_bytes", lambda text: 0 if text == "0" else _mib(text), "0", "The disk space, beside TORPOR_DISK_MIB, for artifacts as they came from S3: an instance of many models that loads one asks others of its variant that have its artifact before it reads S3, and gives out its own (`docs/how-to/share-artifacts.md`). 0: it asks nobody, and keeps none. Artifacts that are read in place are not shared. The endpoint acts on it, too."),
     Setting("TORPOR_MAPPED_FOLDER", "mapped_folder", str, "", "The folder of the files that instances map, which those of one variant on one machine share. It has as much room as TORPOR_DISK_MIB again. Empty: `mapped` in SAGEMAKER_BASE_DIR. The endpoint sets it."),
     Setting("TORPOR_VERDICTS_FOLDER", "verdicts_folder", str, "", "The folder of the verdicts of trials, which all instances of one machine share. Empty: `verdicts` in SAGEMAKER_BASE_DIR. The endpoint sets it."),
     Setting("TORPOR_ONNX_WEIGHTS", "onnx_weights", _one_of("auto", "shared", "private"), "auto", "Whose the weights of an ONNX model are. `shared`: a file that all instances of the variant on one machine map (`docs/explanation/residency.md`). `private`: each instance has a copy, as ONNX Runtime makes it. `auto`: shared until the model is hot, then private if there is room. Models with less than 256 KiB of weights are always private."),
@@ -327,6 +327,7 @@ class Settings:
     policy: str
     memory_bytes: int
     disk_bytes: int
+    neighbours_bytes: int
     mapped_folder: str
     verdicts_folder: str
     onnx_weights: str

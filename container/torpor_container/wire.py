@@ -87,6 +87,14 @@ store names it, such as an ETag. It is absent if the instance does not know the 
 ARTIFACT_DIGEST = "X-Torpor-Artifact-Digest"
 """On the answer to such a request: the SHA-256 of the artifact's bytes, in hex. It is absent if that is not known."""
 
+NEIGHBOURS = "X-Torpor-Neighbours"
+"""On a request with a target model, a call or the order to load it: a list of `Neighbour` as JSON. The instance asks
+them for the artifact before it reads that in S3, if it has yet to fetch it."""
+
+ARTIFACT = "/_torpor/artifact"
+"""`GET` with a target model and ARTIFACT_VERSION, to an instance that shares artifacts: the artifact as S3 has it, 404
+if the instance has not kept it, or 503 while it gives out as many as it may."""
+
 STATE = "/_torpor/state"
 """`GET`: an `InstanceStatus`. With `?after=N`, only the decisions with a `seq` greater than N."""
 
@@ -187,6 +195,20 @@ VICTIMS_REPORTED_MAX = 50
 """A response header names at most this many of the models that one load evicted. The decisions name all of them."""
 
 
+class FetchedFrom(StrEnum):
+    """From where the bytes of an artifact came to an instance that shares artifacts with others."""
+
+    S3 = "s3"
+    NEIGHBOUR = "neighbour"
+
+
+class Neighbour(TypedDict):
+    """An instance that may have a model's artifact."""
+
+    at: str  # its Unix socket's path, or its host and port
+    ticket: str  # lets the model's artifact be taken from it; empty where none is needed
+
+
 class ColdLoad(TypedDict):
     """How a model came into memory."""
 
@@ -199,6 +221,7 @@ class ColdLoad(TypedDict):
     budget_bytes: NotRequired[int]  # the instance's memory
     left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
     fetched_bytes: NotRequired[int]  # of its artifact, if it was fetched for this load; the first request reports it
+    fetched_from: NotRequired[str]  # a `FetchedFrom`, on an instance that shares artifacts; as `fetched_bytes`
     workers: NotRequired[int]  # its own processes, of which each answers one request at a time; 0: it has none
     artifact_version: NotRequired[str]  # as in `LoadedModel`
     digest: NotRequired[str]
@@ -293,6 +316,15 @@ class ToldModels(TypedDict):
     gone: NotRequired[list[str]]  # the names of those that have left since then
 
 
+class SharedArtifacts(TypedDict):
+    """How many artifacts came and went since the instance started, on one that shares them."""
+
+    from_neighbours: int
+    from_s3: int
+    given: int  # to neighbours
+    kept_bytes: int  # on disk for them, now
+
+
 class InstanceStatus(ToldModels):
     """The answer to `GET /_torpor/state`."""
 
@@ -307,5 +339,6 @@ class InstanceStatus(ToldModels):
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started
     device: NotRequired[DeviceStatus]  # absent where models predict on the processor alone
+    shared: NotRequired[SharedArtifacts]  # absent where instances share no artifacts
     decisions: list[DecisionRecord]
     last_seq: int

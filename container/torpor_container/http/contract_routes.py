@@ -72,7 +72,7 @@ class Routes:
         self._body_max_bytes = body_max_bytes
         self._clock = clock
 
-    def app(self, prefix: str, lifespan: Callable[[Starlette], object]) -> ASGIApp:
+    def app(self, prefix: str, lifespan: Callable[[Starlette], object]) -> "HotPath":
         """The whole ASGI application; every path under `prefix`."""
         table = [
             Route(wire.PING, self.ping),

@@ -61,6 +61,8 @@ class ServerOptions:
     """Takes connections only from those who prove that they know it (`transport.greeting`). None: from everybody."""
     tickets: bool = False
     """With a secret: takes connections that do not greet, for requests with a ticket (`transport.tickets`)."""
+    shares_artifacts: bool = False
+    """The same for neighbours, which take artifacts by tickets."""
     log_formatter: type[logging.Formatter] | None = None
     """Formats everything that the process logs. None: gunicorn's own log has gunicorn's format, all else none."""
     shared: SharedPort | None = None

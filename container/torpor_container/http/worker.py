@@ -138,11 +138,13 @@ class HttpWorker:
     def _ticketed(self, port: ServedPort) -> Callable[[], asyncio.Protocol] | None:
         """What serves connections that do not greet; None: they are closed."""
         secret = self._options.secret
-        if secret is None or not self._options.tickets:
+        if secret is None or not (self._options.tickets or self._options.shares_artifacts):
             return None
-        from torpor_container.http.ticketed_app import TicketedApp  # a zygote imports no more than every instance needs
+        # here: a zygote imports no more than every instance needs
+        from torpor_container.http.ticketed_app import TicketedApp, TicketKinds
 
-        return partial(Connection, port.beside(TicketedApp(self._app, secret, time.time)))
+        kinds = TicketKinds(self._options.tickets, self._options.shares_artifacts)
+        return partial(Connection, port.beside(TicketedApp(self._app, secret, time.time, kinds)))
 
     def _connection(
         self, port: ServedPort, handshakes: Handshakes | None, ticketed: Callable[[], asyncio.Protocol] | None

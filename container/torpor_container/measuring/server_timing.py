@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from torpor_container.measuring.effort import Effort
-from torpor_container.wire import ColdLoad, WaitStep
+from torpor_container.wire import ColdLoad, FetchedFrom, WaitStep
 
 Clock = Callable[[], float]
 
@@ -32,6 +32,7 @@ class LoadSpans:
     victims: list[str] = field(default_factory=list)  # the models that left memory for it
     own_bytes: int = 0  # memory that no model explains, when this one asked for room
     fetched_bytes: int = 0  # of the artifact in the store, if it was fetched
+    fetched_from: FetchedFrom | None = None  # known where instances share artifacts
     cold: ColdLoad | None = None  # what the load took, once it is done
 
     def report(self, leads: bool) -> ColdLoad | None:
@@ -41,7 +42,13 @@ class LoadSpans:
             return self.cold
         others = self.cold.copy()
         del others["fetched_bytes"]
+        others.pop("fetched_from", None)
         return others
+
+    def came_from(self, origin: FetchedFrom | None) -> str:
+        """Note from where the artifact came. Returns what a person is told of it."""
+        self.fetched_from = origin
+        return "from another instance" if origin is FetchedFrom.NEIGHBOUR else ""
 
     @contextmanager
     def step(self, step: WaitStep) -> Iterator[None]:

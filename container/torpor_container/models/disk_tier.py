@@ -1,7 +1,7 @@
 """The disk tier: fetches and unpacks each artifact once, keeps it for the next load, and removes it to make room."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,8 @@ from torpor_container.artifacts.digests import plain
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.neighbours import Neighbours
 from torpor_container.artifacts.seals import Seal
+from torpor_container.artifacts.similar_names import SimilarNames
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpacked import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.residency import Hit, Residency
@@ -24,7 +24,7 @@ from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
 from torpor_container.processes.threads import on_thread, run_to_completion
-from torpor_container.wire import WaitStep
+from torpor_container.wire import FetchedFrom, WaitStep
 
 UNPACKED_RATIO = 3
 """How many bytes an artifact is expected to take on disk for each byte in S3, until it is unpacked and measured."""
@@ -82,15 +82,14 @@ class DiskTier:
         self._meter = meter or Meter()
         self._loose = loose
         self._look = look
-        self._neighbours = Neighbours(prefix, store, clock)
+        self.origins: MutableMapping[str, FetchedFrom] = {}  # of artifacts just fetched, by key, where the store tells
+        self._similar = SimilarNames(prefix, store, clock)
         self._doubted: set[str] = set()  # S3 may have a newer version: ask before the folder is used
         self._pardoned: set[str] = set()  # a quarantined version is tried again
 
     async def take(self, name: str, spans: LoadSpans, make_room: MakeRoom | None = None) -> Placed:
-        """Pin the folder of this model until `give`, and fetch it if it is not on disk.
-
-        The tier calls `make_room` when too many folders are pinned. Raises the artifact errors and NoRoom.
-        """
+        """Pin the folder of this model until `give`, and fetch it if it is not on disk. The tier calls `make_room` when
+        too many folders are pinned. Raises the artifact errors and NoRoom."""
         await self._revalidate_if_doubted(name)
         placed = await self._placed_on_disk(name)
         if not isinstance(await self._tier.requested(name), Hit):
@@ -194,7 +193,8 @@ class DiskTier:
         with self._meter.window():
             placed = await self._download(name, head, spans)
         now_s = self._tier.clock()
-        self._tier.residency.loaded(name, placed.disk_bytes or 0, now_s - began_s, now_s)
+        note = spans.came_from(self.origins.pop(self._places.in_store(name), None))
+        self._tier.residency.loaded(name, placed.disk_bytes or 0, now_s - began_s, now_s, note)
         return placed
 
     async def _head(self, name: str) -> ArtifactHead:
@@ -203,7 +203,7 @@ class DiskTier:
         try:
             return await (self._loose.head(key) if self._loose is not None else self._store.head(key))
         except ArtifactMissing as missing:
-            similar = await self._neighbours.near(model_of(name))
+            similar = await self._similar.near(model_of(name))
             raise ArtifactMissing(missing.bucket, missing.key, similar) from missing
 
     def _predicted_bytes(self, head: ArtifactHead) -> int:

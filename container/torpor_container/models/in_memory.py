@@ -178,6 +178,8 @@ class ModelsInMemory:
         report["artifact_version"], report["digest"] = self._freshness.artifact_of(name)
         if spans.fetched_bytes:
             report["fetched_bytes"] = spans.fetched_bytes
+        if spans.fetched_from is not None:
+            report["fetched_from"] = spans.fetched_from.value
         if (workers := loaded.runner.workers) is not None:
             report["workers"] = workers
         return report

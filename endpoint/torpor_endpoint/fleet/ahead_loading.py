@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
 
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
@@ -33,14 +35,21 @@ async def resident(pool: InstancePool) -> dict[str, set[Incarnation]]:
     return found
 
 
-async def why_not_loaded(container: LiveContainer, name: str) -> str | None:
-    """Have the container load a model. Returns why it did not; None once the model is in memory.
+def named_to(pool: InstancePool, instance: Incarnation, name: str, holders: Iterable[Incarnation]) -> Headers:
+    """What an order to load a model tells an instance of this pool, if its instances share artifacts: who has the
+    model. `holders` may be another pool's."""
+    return () if pool.neighbours is None else pool.neighbours.order(name, instance, holders)
+
+
+async def why_not_loaded(container: LiveContainer, name: str, named: Headers = ()) -> str | None:
+    """Have the container load a model. `named` tell it who has the artifact (`named_to`). Returns why it did not; None
+    once the model is in memory.
 
     Raises InstanceAway.
     """
-    body, headers = json.dumps({"model": spelling_of(name)}).encode(), ((b"content-type", b"application/json"),)
+    body, headers = json.dumps({"model": spelling_of(name)}).encode(), (b"content-type", b"application/json")
     try:
-        answer = await container.upstream.send("POST", wire.LOAD_MODEL, headers, [body], LOADED_WITHIN_S)
+        answer = await container.upstream.send("POST", wire.LOAD_MODEL, [headers, *named], [body], LOADED_WITHIN_S)
     except UpstreamError as error:
         raise InstanceAway(str(error)) from error
     if answer.status == 200:

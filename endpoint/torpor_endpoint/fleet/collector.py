@@ -245,6 +245,11 @@ class Collector:
                 series = self._registry.series(metrics.MODEL_LOADS_REFUSED, _dimensions(endpoint, variant))
                 series.add(1.0, record["at_s"])
         container.last_seq = max(container.last_seq, state["last_seq"])
+        came = state["shared"]["from_neighbours"] if "shared" in state else 0
+        if came > container.from_neighbours:
+            series = self._registry.series(metrics.ARTIFACTS_FROM_NEIGHBOURS, _dimensions(endpoint, variant))
+            series.add(float(came - container.from_neighbours), self._epoch())
+            container.from_neighbours = came
 
     def _used_percent(self, container: LiveContainer, state: wire.InstanceStatus, now_s: float) -> float | None:
         """The processor use since the last span began; None while the span is too short to be measured."""

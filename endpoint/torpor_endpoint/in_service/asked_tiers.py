@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.typed_json import UnreadableRecord, read
 from torpor_endpoint.core.model_choice.model_group import ModelTier
@@ -31,11 +32,13 @@ async def tiers_of(instance: Incarnation, models: Iterable[str]) -> Tiers | None
         return None
 
 
-async def loaded_by(instance: Incarnation, model: str) -> bool:
-    """Have an instance load a model. Returns whether it is in memory then."""
+async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> bool:
+    """Have an instance load a model. `named` tell it who has the artifact. Returns whether it is in memory then."""
     body = json.dumps({"model": spelling_of(model)}).encode()
     try:
-        answer = await _keeping(instance).upstream.send("POST", wire.LOAD_MODEL, JSON, [body], LOADED_WITHIN_S)
+        answer = await _keeping(instance).upstream.send(
+            "POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S
+        )
     except UpstreamError:
         return False
     return answer.status == 200

@@ -32,6 +32,7 @@ class LiveContainer:
     well: bool = False  # it answered its last ping, and has not been suspected since
     last_seq: int = 0  # the number of the last residency decision that the collector has read
     shared_seq: int = 0  # and the number of the last one that those who share the memory have read
+    from_neighbours: int = 0  # artifacts, of which the collector has read
     lacked_room: bool = False  # a model found no memory, or another left for it, since the last look
     doubt: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor pings the container now
 

@@ -10,13 +10,15 @@ from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.handing_over import RETRY_S, DueLoads, Handover
 from torpor_endpoint.in_service.asked_tiers import loaded_by, tiers_of
 from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 
 
 class NewcomerLoading:
     """The loads of one variant. They end with the newcomer, whose connections are closed then."""
 
-    def __init__(self, ready: Placement[Incarnation]) -> None:
+    def __init__(self, ready: Placement[Incarnation], neighbours: NamingNeighbours | None = None) -> None:
         self._ready = ready
+        self._neighbours = neighbours
         self._due = DueLoads(ready.moving)
         self._loads: set[asyncio.Task[None]] = set()
 
@@ -41,7 +43,12 @@ class NewcomerLoading:
     async def _move(self, model: str, handover: Handover[Incarnation]) -> None:
         """Only what its former owner has in memory is loaded: no call may come for anything else."""
         tiers = await tiers_of(handover.former, (model,))
-        if tiers is None or tiers.get(model) is not ModelTier.MEMORY or await loaded_by(handover.newcomer, model):
+        if tiers is None or tiers.get(model) is not ModelTier.MEMORY or await self._loaded(model, handover):
             self._ready.arrived(model, handover.newcomer)
         else:
             asyncio.get_running_loop().call_later(RETRY_S, self._ready.missed, model, handover.newcomer)
+
+    async def _loaded(self, model: str, handover: Handover[Incarnation]) -> bool:
+        newcomer, neighbours = handover.newcomer, self._neighbours
+        named = [] if neighbours is None else neighbours.order(model, newcomer, (handover.former,))
+        return await loaded_by(newcomer, model, named)

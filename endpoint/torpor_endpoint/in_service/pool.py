@@ -5,6 +5,7 @@ The owner of the instances makes the pool (`fleet.instance_pool`), and so does e
 """
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Touched, Traffic
 from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 
@@ -38,9 +40,12 @@ class VariantPool(ABC):
         self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
         self.ready: Placement[Incarnation] = Placement(
             most_each(variant, self.settings.concurrency),
-            hands_over=self._hand_over if len(variant.containers) == 1 and variant.containers[0].multi_model else None,
+            hands_over=self._hand_over if serves_many(variant) else None,
         )
-        self._newcomers = NewcomerLoading(self.ready)
+        shares = self.settings.neighbours_bytes and serves_many(variant)
+        self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None
+        """Who may have a model's artifact; None for a variant whose instances share none."""
+        self._newcomers = NewcomerLoading(self.ready, self.neighbours)
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.routers = 1  # that route to these instances: each has its part of what is bounded
@@ -166,6 +171,11 @@ class VariantPool(ABC):
         """Have those who wait look again, though nothing has changed here."""
         self._change.set()
         self._change = asyncio.Event()
+
+
+def serves_many(variant: Variant) -> bool:
+    """Whether an instance is one container of many models."""
+    return len(variant.containers) == 1 and variant.containers[0].multi_model
 
 
 def most_each(variant: Variant, concurrency: int) -> int:

@@ -23,6 +23,7 @@ class VariantSettings:
     rollout_warm: bool = False
     versions: VersionPolicy | None = None
     groups: bool = False
+    neighbours_bytes: int = 0
 
     @classmethod
     def read(cls, containers: Sequence[Container]) -> "VariantSettings":

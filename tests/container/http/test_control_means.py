@@ -43,7 +43,7 @@ def posted(calendar: Calendar | None, body: bytes) -> tuple[int, Any]:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": wire.CLOCK, "headers": [], "query_string": b""}
-    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    asyncio.run(app(scope, receive, send))
     return sent[0]["status"], sent[1]["body"]
 
 

@@ -109,6 +109,15 @@ def test_the_endpoint_alone_reaches_an_instance() -> None:
     assert not peer["podSelector"]["matchLabels"].items() <= instance.items()
 
 
+def test_instances_that_share_artifacts_reach_each_other_and_no_others_do() -> None:
+    policy = of_kind("everything.yaml", "NetworkPolicy", "-instances")["spec"]
+    own = {"podSelector": policy["podSelector"]}
+    assert own in policy["ingress"][0]["from"]
+    assert {"to": [own], "ports": [{"port": 8080}]} in policy["egress"]
+    closed = of_kind("smallest.yaml", "NetworkPolicy", "-instances")["spec"]
+    assert {"podSelector": closed["podSelector"]} not in closed["ingress"][0]["from"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_secret_is_made_or_printed(name: str) -> None:
     assert "Secret" not in kinds(name)

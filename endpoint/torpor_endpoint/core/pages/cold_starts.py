@@ -36,6 +36,7 @@ class ColdStart:
     loaded_bytes: int = 0  # the model's size in memory; 0 if it was there already
     victims: tuple[str, ...] = ()  # the models that were evicted for it
     reason: str = ""  # why the model was not in memory
+    fetched_from: str = ""  # `neighbour` or `s3`, of an artifact that this request had fetched and instances share
     inference_id: str = ""  # the caller's InferenceId, if it sent one
     container_s: Mapping[str, float] = field(default_factory=dict)  # seconds in each container of a pipeline, in order
     shadow: bool = False  # a copy of a request, which a shadow variant got
@@ -43,6 +44,9 @@ class ColdStart:
     digest: str = ""  # the SHA-256 of that artifact's bytes, in hex; "" if nothing was loaded, or it is not known
     face: str = ""  # the protocol's face by which it came; "" for SageMaker's own
     choice: str = ""  # why this model answers a request that named a group; "" for one that named a model
+
+
+KNOWN_OF_ARTIFACT = ("artifact_version", "digest", "fetched_from")
 
 
 def cold_starts_page(records: Sequence[InvocationRecord], of: Mapping[str, int]) -> Json:
@@ -67,5 +71,5 @@ def _row(page: Json) -> Json:
     load: wire.ColdLoad | None = page["cold"]
     if load is None:
         return page
-    artifact: Json = {name: load[name] for name in ("artifact_version", "digest") if name in load}
+    artifact: Json = {name: value for name, value in load.items() if name in KNOWN_OF_ARTIFACT}
     return {**page, **artifact, "loaded_bytes": load["bytes"], "victims": load["victims"], "reason": load["reason"]}

@@ -152,9 +152,13 @@ def remembered(cold: ColdStart) -> str:
     return f"a request{by} took {milliseconds(cold.total_s)} ({taken}){why}"
 
 
+FROM = {"neighbour": "from another instance", "s3": "from S3"}
+
+
 def why_cold(cold: ColdStart) -> str:
     """The reason of the cold start, the models that were evicted for it, and why a group's request went to this one."""
     failed = f"HTTP {cold.status}" if cold.status >= 400 else ""
     left = f"{', '.join(cold.victims)} left" if cold.victims else ""
+    came = f"its artifact came {FROM[cold.fetched_from]}" if cold.fetched_from in FROM else ""
     chosen = f"chosen: {cold.choice}" if cold.choice else ""
-    return "; ".join(part for part in (failed, cold.reason, left, chosen) if part)
+    return "; ".join(part for part in (failed, cold.reason, came, left, chosen) if part)

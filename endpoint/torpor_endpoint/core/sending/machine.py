@@ -31,7 +31,7 @@ sessions, who lacked memory for a model, and the seconds and steps of each conta
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, Generic, Literal, NamedTuple, Protocol
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_fault
 from torpor_account.core.outages.waiting import pause_s
@@ -42,6 +42,7 @@ from torpor_endpoint.core.routing.session_names import without_holder
 from torpor_endpoint.core.sending.session_holders import Instance, SessionPool, holder_in, note_session
 from torpor_endpoint.core.sending.trail import Headers, PartAnswer, Trail, lacked_room
 
+Asking = TypeVar("Asking", contravariant=True)
 Body = list[bytes]
 Instruction = Literal["send", "hold", "end"]
 SEND: Final = "send"
@@ -105,8 +106,18 @@ class SendingContainer(Protocol):
     def multi_model(self) -> bool: ...
 
 
+class NeighbourNames(Protocol[Asking]):
+    """Who may have a model's artifact, in a variant whose instances share artifacts."""
+
+    def first_call(self, model: str, instance: Asking, /) -> tuple[bytes, bytes] | None:
+        """The header by which the instance hears of them, if this is the first call of the model that it gets."""
+
+
 class SendingPool(SessionPool[Instance], Protocol[Instance]):
-    """The instances of one variant, as the machine sees and tells them."""
+    """The instances of one variant, as the machine sees and tells them. `neighbours`: None where they share none."""
+
+    @property
+    def neighbours(self) -> NeighbourNames[Instance] | None: ...
 
     def released(self, instance: Instance, /) -> None:
         """Count one request of this instance as answered."""
@@ -221,6 +232,8 @@ class Sending(Generic[Instance]):
             instance.took()
             if self.resendable or self._pool.ready.moving:
                 self._ask_former(instance)
+            if self._pool.neighbours is not None and self._target is not None:
+                self._name_neighbours(self._pool.neighbours, self._target, instance)
         self._sent_at_s = now_s
         return SEND
 
@@ -295,6 +308,12 @@ class Sending(Generic[Instance]):
         if moving is not None and moving.former is instance:
             self.resendable = True
             self.headers = [*self.headers, ONLY_LOADED]
+
+    def _name_neighbours(self, names: NeighbourNames[Instance], target: str, instance: Instance) -> None:
+        """Tell the instance who may have the artifact, if it has yet to fetch it."""
+        named = names.first_call(target, instance)
+        if named is not None:
+            self.headers = [*self.headers, named]
 
     def _to_newcomer(self, now_s: float) -> Instruction:
         """The former owner has not the model any more."""

@@ -9,10 +9,11 @@ import logging
 from collections.abc import Iterator
 
 from torpor_account.log_lines import about
-from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
+from torpor_container.transport.upstream import Headers
+from torpor_endpoint.fleet.ahead_loading import InstanceAway, named_to, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
-from torpor_endpoint.in_service.incarnation import LiveContainer
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 AT_ONCE = 4
 """So many loads go on at the same time: blue instances serve on the same machine meanwhile."""
@@ -25,23 +26,28 @@ async def warmed(fleets: TwoFleets) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
     for blue, green in fleets.replaced_pools():
         if green.settings.rollout_warm and green.ready:
-            names = await resident(blue)
-            loads = [_loaded(container, name, turns) for name in sorted(names) for container in _at(green, name)]
+            holders = await resident(blue)
+            loads = [
+                _loaded(container, name, turns, named_to(green, incarnation, name, holders[name]))
+                for name in sorted(holders)
+                for incarnation, container in _at(green, name)
+            ]
             done = sum(await asyncio.gather(*loads))
             text = "endpoint %s: the new fleet of variant %s has loaded %d of %d models"
             fields = about(endpoint=green.endpoint, variant=green.variant.name)
             log.info(text, green.endpoint, green.variant.name, done, len(loads), extra=fields)
 
 
-def _at(green: InstancePool, name: str) -> Iterator[LiveContainer]:
+def _at(green: InstancePool, name: str) -> Iterator[tuple[Incarnation, LiveContainer]]:
     """Where the calls of this model will come to."""
-    return (one for one in green.ready.pick(name).containers if one.definition.multi_model)
+    incarnation = green.ready.pick(name)
+    return ((incarnation, one) for one in incarnation.containers if one.definition.multi_model)
 
 
-async def _loaded(container: LiveContainer, name: str, turns: asyncio.Semaphore) -> bool:
+async def _loaded(container: LiveContainer, name: str, turns: asyncio.Semaphore, named: Headers) -> bool:
     async with turns:
         try:
-            why = await why_not_loaded(container, name)
+            why = await why_not_loaded(container, name, named)
         except InstanceAway as error:
             why = str(error)
     if why is not None:

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from functools import partial
 
 from torpor_account.log_lines import about
+from torpor_container.transport.upstream import Headers
 from torpor_endpoint.core.placement import Placement
-from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
+from torpor_endpoint.fleet.ahead_loading import InstanceAway, named_to, resident, why_not_loaded
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.slot_successors import succeeded
@@ -103,7 +104,10 @@ async def _loaded_elsewhere(pool: InstancePool, slot: Slot) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
     moves = moves_from(leaving, pool.ready, await resident(pool))
     loads = [
-        _loaded(one, model, turns) for model, owner in moves for one in owner.containers if one.definition.multi_model
+        _loaded(one, model, turns, named_to(pool, owner, model, (leaving,)))
+        for model, owner in moves
+        for one in owner.containers
+        if one.definition.multi_model
     ]
     await asyncio.gather(*loads)
 
@@ -121,10 +125,10 @@ def moves_from(
     return moves
 
 
-async def _loaded(container: LiveContainer, model: str, turns: asyncio.Semaphore) -> None:
+async def _loaded(container: LiveContainer, model: str, turns: asyncio.Semaphore, named: Headers) -> None:
     """A model that cannot be loaded is left to its first caller, who gets the reason."""
     async with turns:
         try:
-            await why_not_loaded(container, model)
+            await why_not_loaded(container, model, named)
         except InstanceAway:
             return

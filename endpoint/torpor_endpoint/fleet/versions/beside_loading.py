@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 from torpor_account.log_lines import about
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
+from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 from torpor_endpoint.core.versions.version_switching import VersionsInMemory, versions_in
-from torpor_endpoint.fleet.ahead_loading import InstanceAway, resident, why_not_loaded
+from torpor_endpoint.fleet.ahead_loading import InstanceAway, named_to, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
@@ -56,13 +57,13 @@ class BesideLoading:
         """Have the instances that its calls will come to first load an artifact beside the one that answers; at least
         one of them."""
         began_s = self._clock()
-        containers = [
-            container
+        loads = [
+            _why_not_loaded(container, key, named_to(pool, incarnation, key, ()))
             for incarnation in pool.ready.first(key, max(1, copies))
             for container in incarnation.containers
             if container.definition.multi_model
         ]
-        results = await asyncio.gather(*(_why_not_loaded(one, key) for one in containers))
+        results = await asyncio.gather(*loads)
         reasons = [one for one in results if isinstance(one, str)]
         if reasons and None not in results:
             self._failed.setdefault(pool, {})[key] = (self._clock() + RETRY_S, reasons[0])
@@ -81,9 +82,9 @@ class BesideLoading:
             await asyncio.gather(*(_withdrawn(one, key) for one in pool.incarnations))
 
 
-async def _why_not_loaded(container: LiveContainer, key: str) -> str | InstanceAway | None:
+async def _why_not_loaded(container: LiveContainer, key: str, named: Headers) -> str | InstanceAway | None:
     try:
-        return await why_not_loaded(container, key)
+        return await why_not_loaded(container, key, named)
     except InstanceAway as away:
         return away
 

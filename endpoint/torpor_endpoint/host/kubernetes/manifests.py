@@ -236,5 +236,6 @@ def _spread(found: Mapping[str, str]) -> Object:
 
 
 def _disk_mib(spec: LaunchSpec) -> int:
-    row = BY_FIELD["disk_bytes"]
-    return int(row.read(spec.environment.get(row.variable, row.default))) // (1024 * 1024)
+    """For unpacked artifacts, and for those that are shared with other instances."""
+    rows = (BY_FIELD["disk_bytes"], BY_FIELD["neighbours_bytes"])
+    return sum(int(row.read(spec.environment.get(row.variable, row.default))) // (1024 * 1024) for row in rows)

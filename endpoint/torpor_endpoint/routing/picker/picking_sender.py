@@ -125,6 +125,7 @@ class AllowedPool:
     def __init__(self, pool: VariantPool, asked: GatewayRequest) -> None:
         self._pool = pool
         self.ready = AllowedInstances(pool.ready, asked)
+        self.neighbours = None  # no instance believes what a gateway brings of them
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pool, name)

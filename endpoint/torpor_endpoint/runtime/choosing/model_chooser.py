@@ -194,7 +194,8 @@ class ModelChooser:
     async def _brought(self, ahead: Passage, route: Route, target: str) -> None:
         with suppress(RuntimeFault, PoolClosed):
             instance = await self._sender.chosen(ahead)
-            if await loaded_by(instance, target):
+            names = route.pool.neighbours
+            if await loaded_by(instance, target, [] if names is None else names.order(target, instance, ())):
                 self._known_of(route.pool).came(instance.id, target, ())
 
 

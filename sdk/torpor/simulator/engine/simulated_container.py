@@ -57,6 +57,7 @@ class SimulatedPipeline(Generic[Instance]):
     """The instances of a pipeline as the machine of a request sees them: their connections never break."""
 
     names_holders = False
+    neighbours: None = None
 
     def __init__(self, ready: Placement[Instance], containers: int) -> None:
         self.ready = ready

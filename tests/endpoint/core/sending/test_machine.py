@@ -50,6 +50,19 @@ class Instance(PlacedInstance):
         self.lacked: list[int] = []
 
 
+class Names:
+    """Names a neighbour with the first call of each model."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def first_call(self, model: str, instance: Instance) -> tuple[bytes, bytes] | None:
+        if (model, instance.number) in self.told:
+            return None
+        self.told.append((model, instance.number))
+        return b"x-torpor-neighbours", b"%d" % instance.number
+
+
 class Instances:
     """The instances of a variant, as the machine sees them."""
 
@@ -58,6 +71,7 @@ class Instances:
         self.ready: Placement[Instance] = Placement()
         self.sessions = StatefulSessions()
         self.names_holders = False
+        self.neighbours: Names | None = None
         for one in self.all:
             self.ready.offer(one.number, one)
 
@@ -422,3 +436,16 @@ def test_a_container_lacked_room_if_a_model_left_or_found_no_memory(answer: Upst
     sent.ready(0.0)
     sent.answered(answer, 0.0)
     assert pool.all[0].lacked == ([0] if lacked else [])
+
+
+# -- neighbours --------------------------------------------------------------------------------------------------------
+def test_the_first_call_that_an_instance_gets_names_its_neighbours_and_no_like_request_repeats_it() -> None:
+    pool = Instances()
+    pool.neighbours = names = Names()
+    way = sending(pool, 0, containers=CONTAINERS[1:2]).headers
+    for expected in ([b"0"], []):
+        sent = sending(pool, 0, containers=CONTAINERS[1:2], first=way)
+        sent.ready(1.0)
+        assert [value for name, value in sent.headers if name == b"x-torpor-neighbours"] == expected
+    assert names.told == [("a.tar.gz", 0)]
+    assert (b"x-torpor-neighbours", b"0") not in way

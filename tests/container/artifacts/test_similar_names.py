@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.neighbours import FOLDERS_MAX, REMEMBERED_S, Neighbours
+from torpor_container.artifacts.similar_names import FOLDERS_MAX, REMEMBERED_S, SimilarNames
 from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 
 
@@ -30,16 +30,16 @@ class CountingStore:
 
 def test_a_folder_is_listed_again_only_after_a_while() -> None:
     store, now = CountingStore(), [0.0]
-    neighbours = Neighbours(Prefix("s3", "b", "m/"), store, lambda: now[0])
+    similar = SimilarNames(Prefix("s3", "b", "m/"), store, lambda: now[0])
     for now_s in (0.0, REMEMBERED_S - 0.1, REMEMBERED_S + 0.1):
         now[0] = now_s
-        assert asyncio.run(neighbours.near("Huston.tar.gz")) == ("Houston.tar.gz",)
+        assert asyncio.run(similar.near("Huston.tar.gz")) == ("Houston.tar.gz",)
     assert store.lists == ["m/", "m/"]
 
 
 def test_no_more_than_a_few_folders_are_remembered() -> None:
     store = CountingStore()
-    neighbours = Neighbours(Prefix("s3", "b", "m/"), store, lambda: 0.0)
+    similar = SimilarNames(Prefix("s3", "b", "m/"), store, lambda: 0.0)
     for folder in [*range(FOLDERS_MAX), 0]:
-        asyncio.run(neighbours.near(f"{folder}/Huston.tar.gz"))
+        asyncio.run(similar.near(f"{folder}/Huston.tar.gz"))
     assert store.lists.count("m/0/") == 2

@@ -21,7 +21,7 @@ REMEMBERED_S = 5.0
 """How long a list of keys is used again, in seconds."""
 
 
-class Neighbours:
+class SimilarNames:
     """Finds similar names below one prefix."""
 
     def __init__(self, prefix: Prefix, store: ArtifactStore, clock: Callable[[], float]) -> None:
