@@ -13,22 +13,28 @@ PATIENCE_S = 300.0
 nineteen processes shared two cores, a story of an instance took more than a minute."""
 
 
+LOOK_SHARE = 0.05
+"""A long wait looks less often: each look takes processor time from what is waited for."""
+
+
 def soon(true: Callable[[], Any], within_s: float = PATIENCE_S, look_s: float = LOOK_S) -> bool:
     """Whether the condition holds within so many seconds. It looks once more at the deadline."""
-    deadline = time.monotonic() + within_s
+    began_s = time.monotonic()
     while not true():
-        if time.monotonic() > deadline:
+        taken_s = time.monotonic() - began_s
+        if taken_s > within_s:
             return bool(true())
-        time.sleep(look_s)
+        time.sleep(max(look_s, LOOK_SHARE * taken_s))
     return True
 
 
 def until(true: Callable[[], T], within_s: float = PATIENCE_S, look_s: float = LOOK_S) -> T:
     """The first value of the condition that is true. Raises AssertionError at the deadline."""
-    deadline = time.monotonic() + within_s
+    began_s = time.monotonic()
     while not (value := true()):
-        assert time.monotonic() < deadline, f"it did not come true within {within_s:g} s"
-        time.sleep(look_s)
+        taken_s = time.monotonic() - began_s
+        assert taken_s < within_s, f"it did not come true within {within_s:g} s"
+        time.sleep(max(look_s, LOOK_SHARE * taken_s))
     return value
 
 

@@ -4,10 +4,15 @@ import asyncio
 import os
 import signal
 from contextlib import aclosing
+from functools import partial
 
+import pytest
+
+from tests.helpers.waiting import PATIENCE_S
+from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.process_tree import descendants
 from torpor_container.processes.zygote_access import ZygoteAccess
-from torpor_container.processes.zygote_client import Job
+from torpor_container.processes.zygote_client import Job, OwnedZygote
 
 JOB = Job("builtins:print")
 
@@ -18,7 +23,9 @@ class Closing(ZygoteAccess):
     aclose = ZygoteAccess.close
 
 
-def test_a_killed_zygote_is_reaped_before_the_next_one_starts() -> None:
+def test_a_killed_zygote_is_reaped_before_the_next_one_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OwnedZygote, "start", partial(OwnedZygote.start, command=LIGHT))
+
     async def story() -> None:
         before = set(descendants(os.getpid()))
         async with aclosing(Closing("")) as parent:
@@ -28,4 +35,4 @@ def test_a_killed_zygote_is_reaped_before_the_next_one_starts() -> None:
                 os.kill(warm, signal.SIGKILL)
         assert set(descendants(os.getpid())) == before
 
-    asyncio.run(asyncio.wait_for(story(), 120.0))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))

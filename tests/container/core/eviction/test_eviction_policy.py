@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -138,10 +138,10 @@ def held(thing: object) -> int:
     entries, seen, ahead = 0, set[int](), [thing]
     while ahead:
         found = ahead.pop()
-        if id(found) not in seen and not isinstance(found, type):
+        if id(found) not in seen and not isinstance(found, (type, ModuleType)):
             seen.add(id(found))
             entries += len(found) if isinstance(found, (dict, list, set)) else 0
-            ahead += gc.get_referents(found)
+            ahead += found.__closure__ or () if isinstance(found, FunctionType) else gc.get_referents(found)
     return entries
 
 
