@@ -24,6 +24,8 @@ ERROR_FROM = 400
 MOMENTS_MAX, MOMENTS_AT_ONCE, MOMENT_DIGITS = 48, 8, 4
 """Of how many warm requests for a model in a minute the moment is kept; of how many that one report has; and with how
 many digits each. A model that is called more often is hardly ever evicted, so that their order means less."""
+SAGEMAKER_FACE = "sagemaker"
+"""What stands for SageMaker's own protocol beside the others: a request by it has no face."""
 UNKNOWN = "unknown"
 """The size of an instance whose life is not in the ledger."""
 
@@ -48,6 +50,26 @@ class UseKey(NamedTuple):
     variant: str
     model: str
     size: str
+
+
+class FaceKey(NamedTuple):
+    """The key of a sum over what came to a variant by another protocol than SageMaker's, its `face`."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    face: str
+
+
+@dataclass(slots=True)
+class FaceSums:
+    """Sums over requests that came by one face."""
+
+    requests: int = 0
+    cold: int = 0
+    errors: int = 0
+    total_s: float = 0.0
+    busy_s: float = 0.0  # load and predict
 
 
 @dataclass(slots=True)
@@ -203,7 +225,7 @@ class MemorySums:
         self.short_own_bytes += reading.own_bytes * reading.short
 
 
-S = TypeVar("S", Sums, ContainerSums, MemorySums)
+S = TypeVar("S", Sums, ContainerSums, FaceSums, MemorySums)
 
 
 def add_sums(into: S, others: S) -> None:

@@ -68,6 +68,7 @@ class WarmRequests(NamedTuple):
     shadow: bool = False  # copies of requests, which a shadow variant got
     seconds: int = 0  # the seconds of the minute in which any arrived, as bits; 0 is not known
     moments: str = ""  # of some arrivals: `core.ledger.arrival_moments`
+    face: str = ""  # as in InvocationRecord
 
 
 class MemoryReading(NamedTuple):

@@ -1,12 +1,12 @@
 """Reads the ledger: cold starts as they were recorded, and costs, which it calculates. It writes nothing."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torpor_container.typed_json import read, read_row
-from torpor_endpoint.core.ledger import COLD_STEPS, Sums
+from torpor_endpoint.core.ledger import COLD_STEPS, SAGEMAKER_FACE, FaceSums, Sums
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, cold_load
 from torpor_endpoint.core.pages.cold_starts import LATEST, SLOWEST
 from torpor_endpoint.core.pages.costs import ContainerUse
@@ -16,17 +16,19 @@ from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alterna
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs
 from torpor_endpoint.core.pricing.prices import Prices
 from torpor_endpoint.kept_prices import current_prices
+from torpor_endpoint.ledger.face_table import faces_of
 from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 
 @dataclass(frozen=True)
 class VariantBill:
-    """One variant's costs, the costs of its traffic in other ways to serve it, and what each container of its pipeline
-    took."""
+    """One variant's costs, the costs of its traffic in other ways to serve it, what each container of its pipeline
+    took, and what came by other protocols than SageMaker's."""
 
     costs: VariantCosts
     on_aws: tuple[PricedAlternative, ...]
     containers: tuple[ContainerUse, ...] = ()
+    faces: tuple[tuple[str, FaceSums], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,11 +144,13 @@ class LedgerReader:
         for use in found:
             use.artifacts_bytes = artifacts.get((use.endpoint, use.variant), 0)
         used = self._containers(endpoint, window)
+        faces = faces_of(self.tables.database, endpoint, window.since_s, window.until_s)
         bills = (
             VariantBill(
                 costs(one, window, prices),
                 alternatives(one, window, prices),
                 tuple(used.pop((one.endpoint, one.variant), ())),  # of both roles of a variant that was promoted
+                () if one.shadow else _with_own(faces.get((one.endpoint, one.variant), []), one.traffic),
             )
             for one in found
         )
@@ -187,6 +191,24 @@ class LedgerReader:
             ModelTraffic(endpoint, variant, model, size, Sums(*sums), bool(shadow))
             for endpoint, variant, model, size, shadow, *sums in rows
         ]
+
+
+def _with_own(
+    faces: Sequence[tuple[str, FaceSums]], traffic: Sequence[ModelTraffic]
+) -> tuple[tuple[str, FaceSums], ...]:
+    """What came by each face, and before them what came by SageMaker's own: the rest of the traffic. Nothing where
+    all came by that."""
+    if not faces:
+        return ()
+    sums, others = [one.sums for one in traffic], [one for _, one in faces]
+    own = FaceSums(
+        sum(one.requests for one in sums) - sum(one.requests for one in others),
+        sum(one.cold for one in sums) - sum(one.cold for one in others),
+        sum(one.errors for one in sums) - sum(one.errors for one in others),
+        max(0.0, sum(one.total_s for one in sums) - sum(one.total_s for one in others)),
+        max(0.0, sum(one.busy_s for one in sums) - sum(one.busy_s for one in others)),
+    )
+    return ((SAGEMAKER_FACE, own), *faces) if own.requests > 0 else tuple(faces)
 
 
 _ARTIFACTS = """SELECT endpoint, variant, sum(each_bytes) FROM (

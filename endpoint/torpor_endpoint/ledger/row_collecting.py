@@ -13,16 +13,22 @@ from torpor_account.storage.databases.database import Database
 from torpor_container.typed_json import written
 from torpor_endpoint.core.ledger import (
     ERROR_FROM,
+    LOAD,
     MINUTE_S,
+    PREDICT,
+    STREAM,
     UNKNOWN,
     ContainerKey,
     ContainerSums,
+    FaceKey,
+    FaceSums,
     MemoryKey,
     MemorySums,
     Span,
     SpanKey,
     Sums,
     UseKey,
+    add_sums,
     adds_up,
     is_cold,
     minute_of,
@@ -97,6 +103,10 @@ class Ledger:
             span = Span(at_s, at_s, 1 << second, f"{second * 1000 + at_ms:04x}")
             self._span(invocation, span, whole_s - second)
         self._sums(invocation).add(invocation, cold)
+        if invocation.face:
+            busy_s = sum(invocation.steps.get(step, 0.0) for step in (LOAD, PREDICT, STREAM))
+            failed = invocation.status >= ERROR_FROM
+            self._face(invocation, FaceSums(1, int(cold), int(failed), invocation.total_s, busy_s))
         if invocation.container_s:
             self._containers(invocation, 1, not cold and invocation.status < ERROR_FROM)
         if cold:
@@ -107,6 +117,8 @@ class Ledger:
     def warmed(self, warm: WarmRequests) -> None:
         """Add many warm invocations at once."""
         self._sums(warm).add_warm(warm)
+        if warm.face:
+            self._face(warm, FaceSums(len(warm.totals_s), 0, 0, sum(warm.totals_s), sum(warm.predicts_s)))
         if warm.container_s:
             self._containers(warm, len(warm.totals_s), True)
         if warm.span_s is not None:
@@ -124,6 +136,8 @@ class Ledger:
     def summed(self, warm: WarmSums) -> None:
         """Add warm invocations that a router has added up."""
         warm.add_to(self._sums(warm))
+        if warm.face:
+            self._face(warm, FaceSums(warm.requests, 0, 0, warm.total_s, warm.predict_s))
         if warm.container_s:
             self._containers(warm, warm.requests, True)
         if warm.span is not None:
@@ -206,6 +220,11 @@ class Ledger:
         for position, (container, seconds) in enumerate(one.container_s.items()):
             key = ContainerKey(minute_s, one.endpoint, one.variant, one.model, position, container)
             self._pending.containers.setdefault(key, ContainerSums()).add(requests, seconds, warm)
+
+    def _face(self, one: InvocationRecord | WarmRequests | WarmSums, sums: FaceSums) -> None:
+        """Add requests of another protocol than SageMaker's."""
+        key = FaceKey(minute_of(one.at_s), one.endpoint, one.variant, one.face)
+        add_sums(self._pending.faces.setdefault(key, FaceSums()), sums)
 
     def _span(self, one: InvocationRecord | WarmRequests | WarmSums, span: Span, minute_s: int) -> None:
         called = SpanKey(minute_s, one.endpoint, one.variant, one.model)

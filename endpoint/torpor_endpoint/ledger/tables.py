@@ -14,6 +14,8 @@ from torpor_endpoint.core.ledger import (
     MOMENTS_MAX,
     ContainerKey,
     ContainerSums,
+    FaceKey,
+    FaceSums,
     MemoryKey,
     MemorySums,
     Span,
@@ -26,6 +28,7 @@ from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.core.model_choice.made_choices import ChoiceKey, MadeChoices
 from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.ledger.choice_table import CHOICES, add_choices, merge_choices, prune_choices
+from torpor_endpoint.ledger.face_table import FACES, add_faces
 from torpor_endpoint.ledger.version_table import VERSION_STEPS, add_version_steps, prune_version_steps
 
 ENDED = "the endpoint ended"
@@ -141,6 +144,7 @@ _STEPS = (
     "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
     CHOICES,
     VERSION_STEPS,
+    FACES,
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, further=True, expendable=True)
 
@@ -173,6 +177,7 @@ class Batch:
     minutes: dict[UseKey, Sums] = field(default_factory=dict)
     containers: dict[ContainerKey, ContainerSums] = field(default_factory=dict)  # of pipelines
     spans: dict[SpanKey, Span] = field(default_factory=dict)  # of warm requests
+    faces: dict[FaceKey, FaceSums] = field(default_factory=dict)  # of other protocols than SageMaker's
     memory: dict[MemoryKey, MemorySums] = field(default_factory=dict)
     lives: dict[str, InstanceLife] = field(default_factory=dict)
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
@@ -194,6 +199,7 @@ class Batch:
         _add_all(self.minutes, later.minutes)
         _add_all(self.containers, later.containers)
         _add_all(self.memory, later.memory)
+        _add_all(self.faces, later.faces)
         for called, span in later.spans.items():
             self.spans[called] = self.spans[called] | span if called in self.spans else span
         self.lives |= later.lives
@@ -205,7 +211,7 @@ class Batch:
 
 
 K = TypeVar("K")
-S = TypeVar("S", Sums, ContainerSums, MemorySums)
+S = TypeVar("S", Sums, ContainerSums, FaceSums, MemorySums)
 
 
 def _add_all(into: dict[K, S], others: Mapping[K, S]) -> None:
@@ -236,6 +242,7 @@ class Tables:
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             self.database.write_many(_SETUP, (_row(*one, *setup) for one, setup in batch.setups.items()))
+            add_faces(self.database, batch.faces.items())
             add_choices(self.database, batch.choices.items())
             add_version_steps(self.database, batch.steps)
             batches = ((router, number, now_s) for router, number in batch.routers.items())
@@ -255,10 +262,10 @@ class Tables:
         """Remove rows that are too old, and the oldest where there are too many."""
         old_s = now_s - retention.kept_s
         with self.database.transaction():
-            for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 5), strict=True):
+            for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 6), strict=True):
                 self.database.rows(statement, bound)
             self._bound("minutes", "minute_s", retention.minute_rows, MINUTE_S)
-            for table in ("spans", "containers"):
+            for table in ("spans", "containers", "faces"):
                 self.database.rows(f"DELETE FROM {table} WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
@@ -362,6 +369,7 @@ _PRUNING = (
     "DELETE FROM memory WHERE minute_s < ?",
     "DELETE FROM spans WHERE minute_s < ?",
     "DELETE FROM containers WHERE minute_s < ?",
+    "DELETE FROM faces WHERE minute_s < ?",
     "DELETE FROM lives WHERE stopped_s < ?",
 )
 _life = attrgetter("instance", *(name for name in names(InstanceLife) if name != "instance"))

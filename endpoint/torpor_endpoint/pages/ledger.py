@@ -22,7 +22,7 @@ from torpor_endpoint.core.pages.cold_starts import (
     ColdStarts,
     cold_starts_page,
 )
-from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.costs import Costs, FaceUse, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.model_groups import CHOICES, CHOICES_MAX, choices_page
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, SizeCosts, total
@@ -174,6 +174,18 @@ def _bill(bill: VariantBill, models: int) -> VariantCostsRow:
         containers=bill.containers,
         lines=costs.bill.lines,
         components=costs.components,
+        faces=_faces(bill, counted),
+    )
+
+
+def _faces(bill: VariantBill, whole: OtherModels) -> tuple[FaceUse, ...]:
+    """Each protocol's part of the variant."""
+    return tuple(
+        FaceUse(
+            *(face, one.requests, one.cold, one.errors, one.total_s, one.busy_s),
+            None if whole.usd is None else whole.usd * (one.busy_s / whole.busy_s if whole.busy_s else 0.0),
+        )
+        for face, one in bill.faces
     )
 
 

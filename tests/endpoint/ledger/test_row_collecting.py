@@ -28,6 +28,7 @@ from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading,
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.core.pricing.quotes import S3_GETS, S3_STORED
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
+from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.core.variant_setup import VariantSetup
 from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 from torpor_endpoint.ledger.choice_table import latest_choices
@@ -159,6 +160,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "DROP TABLE faces",
     "DROP TABLE version_steps",
     "DROP TABLE choices",
     "ALTER TABLE spans DROP COLUMN moments",
@@ -677,3 +679,26 @@ def test_steps_of_versions_are_kept_with_the_time_at_which_they_began(recorded: 
     assert tables.database.rows(rows) == [later]
     tables.prune(Retention(kept_s=10.0), NOON_S + 100)
     assert tables.database.rows(rows) == []
+
+
+def test_what_came_by_other_protocols_is_a_part_of_its_variant(recorded: LedgerWithPages) -> None:
+    ledger, warm = recorded.ledger, WarmRequests(NOON_S, "houses", "v", "a", "i-1", [0.1, 0.3], [0.1, 0.2], 5, 5)
+    ledger.lived(life(NOON_S - 60))
+    ledger.invoked(invocation(NOON_S, COLD, cold=FIRST_USE)._replace(face="grpc"))
+    ledger.invoked(invocation(NOON_S, status=400)._replace(face="grpc"))
+    ledger.warmed(warm._replace(face="open-inference"))
+    ledger.summed(WarmSums.of(warm._replace(face="open-inference")))
+    for own in (warm, warm._replace(endpoint="others")):
+        ledger.warmed(own)
+    recorded.flush()
+    recorded.now_s = NOON_S + 3600
+    found = {one.costs.endpoint: dict(one.faces) for one in recorded.reading.costs(None, 0.0, NOON_S + 3600).bills}
+    assert found["others"] == {}  # nothing of it came by another protocol
+    counts = {face: (one.requests, one.cold, one.errors) for face, one in found["houses"].items()}
+    assert counts == {"sagemaker": (2, 0, 0), "grpc": (2, 1, 1), "open-inference": (4, 0, 0)}
+    times = {face: (one.total_s, one.busy_s) for face, one in found["houses"].items()}
+    assert times["open-inference"] == pytest.approx((0.8, 0.6))
+    assert times["sagemaker"] == pytest.approx((0.4, 0.3))
+    assert times["grpc"] == pytest.approx((0.256, 0.204))
+    later = recorded.reading.costs("houses", NOON_S + 60, NOON_S + 3600).bills
+    assert [one.faces for one in later] == [()]

@@ -45,6 +45,19 @@ class ContainerUse:
 
 
 @dataclass(frozen=True)
+class FaceUse:
+    """The requests of one protocol, SageMaker's or another. `usd` is its part of what models cost, by busy seconds."""
+
+    face: str
+    requests: int
+    cold: int
+    errors: int
+    total_s: float  # from a request's arrival to its answer, of all together
+    busy_s: float
+    usd: float | None
+
+
+@dataclass(frozen=True)
 class VariantCostsRow:
     """The cost of one variant. `idle_usd` is the part that no model caused."""
 
@@ -68,6 +81,8 @@ class VariantCostsRow:
     """The bill, which `usd` is the sum of, without the lines that have no price."""
     components: tuple[ComponentShare, ...] = ()
     """Of instances that run inference components: each component's part, and the unreserved rest."""
+    faces: tuple[FaceUse, ...] = ()
+    """Each protocol, where any request came by another one than SageMaker's."""
 
 
 @dataclass(frozen=True)

@@ -24,18 +24,19 @@ class WarmSums(NamedTuple):
     span: Span | None = None
     container_s: Mapping[str, float] = NO_SECONDS
     shadow: bool = False
+    face: str = ""  # as in WarmRequests
 
     @classmethod
     def of(cls, warm: WarmRequests) -> "WarmSums":
         span = None if warm.span_s is None else Span(*warm.span_s, warm.seconds, warm.moments)
         times = sum(warm.totals_s), sum(warm.predicts_s), sum(map(milliseconds, warm.predicts_s))
         sizes = warm.request_bytes, warm.response_bytes
-        return cls(*warm[:5], len(warm.totals_s), *times, *sizes, span, warm.container_s, warm.shadow)
+        return cls(*warm[:5], len(warm.totals_s), *times, *sizes, span, warm.container_s, warm.shadow, warm.face)
 
     @property
     def alike(self) -> Hashable:
         """The same for requests that can be added up."""
-        return minute_of(self.at_s), self[1:5], tuple(self.container_s), self.shadow
+        return minute_of(self.at_s), self[1:5], tuple(self.container_s), self.shadow, self.face
 
     def __or__(self, other: "WarmSums") -> "WarmSums":
         """Both together, which are alike."""

@@ -62,6 +62,7 @@ class LedgerObserver:
                 alike.pool.variant.shadow,
                 arrival_seconds(came_s),
                 arrival_moments(came_s),
+                alike.face,
             )
         )
         if alike.pool.groups is not None:

@@ -12,9 +12,9 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import Series
 from torpor_account.metrics.tally import PackedTally
 from torpor_endpoint.core.components.component_variants import component_of
+from torpor_endpoint.core.ledger import SAGEMAKER_FACE
 
 MICROSECONDS = 1e6
-SAGEMAKER_FACE = "sagemaker"
 PROVISIONED = (
     metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
     metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,

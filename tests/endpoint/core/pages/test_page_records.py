@@ -8,7 +8,7 @@ import pytest
 
 from torpor_container import wire
 from torpor_container.typed_json import read, written
-from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.costs import Costs, FaceUse, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.state import (
     ContainerState,
     DecisionRow,
@@ -135,6 +135,7 @@ def test_costs_are_read_back_as_written_and_members_of_a_newer_endpoint_are_igno
         models=(ModelCosts("a", 2, 1, 0, 0.4, 1.0),),
         others=OtherModels(1, 1, 0, 0, 0.1, None),
         on_aws=(PricedAlternative("always on", None, "nothing"),),
+        faces=(FaceUse("grpc", 2, 1, 0, 0.5, 0.25, 0.5),),
     )
     costs = Costs(0.0, 3600.0, "2026-01-01", "a list", "storage", (variant,))
     assert read(Costs, sent({**written(costs), "currency": "USD"})) == costs

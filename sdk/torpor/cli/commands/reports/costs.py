@@ -14,7 +14,7 @@ from torpor.pages.ledger import ALL, Which
 from torpor.pages.ledger import costs as read
 from torpor.prices.dollars import dollars
 from torpor.time_units import HOUR_S
-from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.costs import Costs, FaceUse, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, size
 from torpor_endpoint.core.pricing.component_shares import UNRESERVED
 from torpor_endpoint.core.pricing.costs import ModelCosts
@@ -54,6 +54,8 @@ def costs(
             printer.print(models(variant))
             if variant.containers:
                 printer.print(containers(variant))
+            if variant.faces:
+                printer.print(faces(variant))
             printer.print(on_aws(variant))
     printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim")
     printer.print(f"Not included in any figure: {found.left_out}.", style="dim")
@@ -101,6 +103,17 @@ def containers(variant: VariantCostsRow) -> Table:
     return shown
 
 
+def faces(variant: VariantCostsRow) -> Table:
+    """A row for each protocol by which requests came."""
+    shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by protocol", "protocol")
+    for name in ("requests", "cold", "errors", "busy s", "cost", "each took"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for one in variant.faces:
+        each = milliseconds(one.total_s / one.requests) if one.requests else ""
+        shown.add_row(one.face, *_counts(one), each)
+    return shown
+
+
 def components(variant: VariantCostsRow) -> Table:
     """A row for each inference component on the instances, and one for what no copy has reserved: together they are the
     variant's cost, without data."""
@@ -137,7 +150,7 @@ def _named(variant: VariantCostsRow) -> str:
     return f"{variant.variant}{' (shadow)' if variant.shadow else ''}"
 
 
-def _counts(one: ModelCosts | OtherModels | VariantCostsRow) -> list[str]:
+def _counts(one: ModelCosts | OtherModels | VariantCostsRow | FaceUse) -> list[str]:
     return [f"{one.requests:,}", f"{one.cold:,}", f"{one.errors:,}", f"{one.busy_s:,.3f}", dollars(one.usd)]
 
 
