@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 
@@ -44,6 +45,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         live.deploy(ASLEEP, Variant(many("models", {"TORPOR_IDLE_SECONDS": "1"}), members=serverless))
         for name in MODELS:
             live.invoke(PRESSED, b"1", TargetModel=name)
+        tensor = b'{"inputs": [{"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [1]}]}'
+        with urlopen(f"{live.url}/v2/endpoints/{PRESSED}/models/{MODELS[-1]}/infer", tensor, timeout=60) as answer:
+            answer.read()
         with dashboard_visit(live.url) as visit:
             yield Scene(live, visit)
 
@@ -156,6 +160,11 @@ def test_charts_and_costs_are_drawn(scene: Scene) -> None:
     assert page.locator(".chart .title").all_inner_texts()[:2] == ["Requests a second", "Hit ratio"]
     page.get_by_text("serverless, an endpoint per model").wait_for()
     assert page.locator(".cost").first.inner_text().startswith("this endpoint")
+    rows = page.locator("table.bill").nth(1).locator("tbody tr").all_inner_texts()
+    assert [row.split("\t")[:2] for row in rows] == [
+        ["sagemaker", str(len(MODELS))],
+        ["open-inference", "1"],
+    ]
 
 
 def test_the_slowest_cold_requests_are_waterfalls_of_their_steps(scene: Scene) -> None:

@@ -39,7 +39,7 @@ function shown(costs) {
     );
   }
   const note = `The last ${duration(until - since)}, at AWS's prices of ${on}, as if this machine were billed by AWS. Left out: ${leftOut}.`;
-  return [bars, ...bill(costs.variants), el("p", { class: "quiet" }, note)];
+  return [bars, ...bill(costs.variants), ...protocols(costs.variants), el("p", { class: "quiet" }, note)];
 }
 
 /** The bill of this endpoint: a row for each item, over all variants. */
@@ -52,6 +52,20 @@ function bill(variants) {
     return el("tr", { title: lines[0].source }, ...cells.map((cell) => el("td", {}, cell)));
   });
   const names = ["item", "quantity", "rate", "cost"].map((name) => el("th", {}, name));
+  return [el("table", { class: "bill" }, el("thead", {}, el("tr", {}, ...names)), el("tbody", {}, ...rows))];
+}
+
+/** What came by each protocol, over all variants; nothing where all came by SageMaker's own. */
+function protocols(variants) {
+  const uses = [...Map.groupBy(variants.flatMap((one) => one.faces ?? []), (use) => use.face)];
+  if (!uses.length) return [];
+  const rows = uses.map(([face, parts]) => {
+    const [requests, took] = ["requests", "total_s"].map((name) => total(parts.map((part) => part[name])));
+    const each = requests ? `${digits((1000 * took) / requests)} ms` : "";
+    const cells = [face, requests.toLocaleString("en-US"), each, dollars(total(parts.map((part) => part.usd)))];
+    return el("tr", {}, ...cells.map((cell) => el("td", {}, cell)));
+  });
+  const names = ["protocol", "requests", "each", "cost"].map((name) => el("th", {}, name));
   return [el("table", { class: "bill" }, el("thead", {}, el("tr", {}, ...names)), el("tbody", {}, ...rows))];
 }
 
