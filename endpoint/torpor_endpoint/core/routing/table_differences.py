@@ -93,7 +93,6 @@ class TableSource(Generic[K, V]):
             if row is None:
                 del self._rows[key]
                 self._gone[key] = self._number
-                self._gone.move_to_end(key)
             else:
                 self._gone.pop(key, None)
                 self._rows[key] = self._number, row

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.core.placement import BUSY_MIN, FleetLoad, PlacedInstance, Placement
-from torpor_endpoint.core.routing.handing_over import AT_ONCE, FORGETS_EVERY, HANDOVERS_MAX, DueLoads, Handover
+from torpor_endpoint.core.routing.handing_over import (
+    AT_ONCE,
+    FORGETS_EVERY,
+    HANDOVERS_MAX,
+    DueLoads,
+    Handover,
+    Handovers,
+)
 
 MODELS = [f"m{number}" for number in range(12)]
 steps = st.lists(
@@ -218,6 +225,54 @@ def test_instances_that_are_gone_are_forgotten_after_some_changes() -> None:
     assert held() is None
 
 
+# -- one variant's handovers by themselves ---------------------------------------------------------------------------
+def never(model: str, handover: Handover[One]) -> None:
+    raise AssertionError("none begins here")
+
+
+def test_owners_are_remembered_up_to_a_bound_and_then_the_last_ones_alone() -> None:
+    earlier, later, here = One(1), One(2), One(3)
+    handovers = Handovers[One](3, lambda model, handover: None)
+    handovers.changed({"a": earlier, "b": earlier, "c": earlier}, lambda one: True)
+    handovers.changed({}, lambda one: True)
+    assert handovers.server("a", here, lambda one: True) is earlier
+    handovers.changed({"d": later, "e": later}, lambda one: True)
+    assert [handovers.server(model, here, lambda one: True) for model in "bcde"] == [here, here, later, later]
+
+
+def test_those_that_are_gone_are_forgotten_with_one_change_of_many_and_the_others_stay() -> None:
+    stays, gone, here = One(1), One(2), One(3)
+    held = ref(gone)
+    handovers = Handovers[One](10, lambda model, handover: None)
+    handovers.changed({"a": stays, "b": gone}, lambda one: True)
+    del gone
+    for _ in range(FORGETS_EVERY - 2):
+        handovers.changed({}, lambda one: one is stays)
+    collect()
+    assert held() is not None
+    handovers.changed({}, lambda one: one is stays)
+    collect()
+    assert held() is None
+    assert handovers.server("a", here, lambda one: True) is stays
+
+
+def test_a_model_whose_owner_is_its_former_one_again_is_under_way_no_more() -> None:
+    former, newcomer = One(1), One(2)
+    handovers = Handovers[One](10, lambda model, handover: None)
+    handovers.changed({"a": former}, lambda one: True)
+    assert handovers.server("a", newcomer, lambda one: True) is former
+    assert "a" in handovers.under_way
+    assert handovers.server("a", former, lambda one: True) is former
+    assert not handovers.under_way
+
+
+def test_a_model_that_is_not_under_way_neither_settles_nor_begins_anew() -> None:
+    handovers, newcomer = Handovers[One](10, never), One(1)
+    assert not handovers.settle("a", newcomer)
+    assert not handovers.begin_anew("a", newcomer)
+    assert handovers.server("a", newcomer, lambda one: True) is newcomer
+
+
 # -- which load is next ------------------------------------------------------------------------------------------------
 def under_way(newcomer: One, *models: str) -> dict[str, Handover[One]]:
     return {model: Handover(One(9), newcomer) for model in models}
@@ -248,3 +303,17 @@ def test_a_handover_that_is_over_or_begun_anew_is_not_loaded_for() -> None:
     assert due.next(one) == ("stays", moving["stays"])
     due.ended(one)
     assert due.next(one) is None
+
+
+def test_a_newcomer_is_forgotten_with_its_last_load() -> None:
+    one = One(1)
+    held, moving = ref(one), under_way(one, "a")
+    due = DueLoads(moving)
+    due.add("a", moving["a"])
+    assert due.next(one) is not None
+    assert due.next(one) is None
+    due.ended(one)
+    moving.clear()
+    del one
+    collect()
+    assert held() is None

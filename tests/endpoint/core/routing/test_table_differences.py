@@ -127,6 +127,36 @@ def test_a_follower_gets_the_rows_that_changed_and_each_once() -> None:
     assert table.since(known) == Differences(TableVersion("one", 5), 1, {"b": 4}, ("c",))
 
 
+def test_a_follower_of_the_first_version_gets_what_came_since() -> None:
+    table = source({"a": 1})
+    assert table.since(TableVersion("one", 0)) == Differences(TableVersion("one", 1), 0, {"a": 1})
+
+
+class Counted(str):
+    """A key that counts how often it is looked up."""
+
+    looked = 0
+
+    def __hash__(self) -> int:
+        Counted.looked += 1
+        return super().__hash__()
+
+
+def test_differences_cost_what_has_changed_and_not_what_there_is() -> None:
+    def cost(rows: int) -> int:
+        table = TableSource[str, Row]("one", rows)
+        keys = [Counted(number) for number in range(rows)]
+        table.update(dict.fromkeys(keys, 1))
+        table.update(dict.fromkeys(keys[: rows // 2]))
+        known = table.version
+        table.update({keys[-1]: 2, keys[-2]: None})
+        before = Counted.looked
+        assert table.since(known) == Differences(table.version, known.number, {keys[-1]: 2}, (keys[-2],))
+        return Counted.looked - before
+
+    assert cost(40) == cost(400)
+
+
 def test_a_row_that_comes_back_is_not_gone() -> None:
     table = source({"a": 1})
     known = table.version
