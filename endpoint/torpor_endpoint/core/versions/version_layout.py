@@ -26,7 +26,8 @@ class VersionLayout:
         self._clashing |= {key for key in plain if self._named(key) is not None}
 
     def add(self, key: str) -> str | None:
-        """There is an object of this key now. Returns the name that it changes; None if it changes none."""
+        """There is an object of this key now. Returns the name that it changes; None if it changes none. A plain key
+        that could be meant by a new name, and came before it, is seen by a listing alone."""
         name = self._added(key)
         if name is None and (name := self._named(key)) is not None:
             self._clashing.add(key)
@@ -77,6 +78,9 @@ class VersionLayout:
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._objects))
+
+    def __len__(self) -> int:
+        return len(self._objects)
 
     def __contains__(self, name: object) -> bool:
         return name in self._objects

@@ -70,7 +70,11 @@ class VersionKeeper:
         """See `s3.storage.objects.ObjectChanged`. The look is over before the writer gets the answer."""
         if (loop := self._loop) is not None:
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(self.prefixes.told, bucket, key, there)
+                loop.call_soon_threadsafe(self._told, bucket, key, there)
+
+    def _told(self, bucket: str, key: str, there: bool) -> None:
+        if self.prefixes.told(bucket, key, there):
+            self._wakeup.notify()
 
     async def prepare(self, variant: Variant, endpoint_arn: str) -> None:
         """List the prefix of a variant that will be served. A prefix that cannot be listed is tried again later."""

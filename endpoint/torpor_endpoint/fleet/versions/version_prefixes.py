@@ -13,6 +13,10 @@ from torpor_endpoint.in_service.variant_settings import VariantSettings
 JOINS_S = 30.0
 """A prefix that was listed for a new pool is kept for so long without one."""
 
+FOLLOWS_S = 1.0
+"""A name's first version has its prefix listed so soon: the key of an object that came before it may be meant by the
+name, and a layout keeps no keys of names without versions. Many names that come together are one listing."""
+
 ListKeys = Callable[[str, str, str, str], list[str]]
 """Takes the ARNs of a role and of the endpoint that assumes it, a bucket, and the beginning of keys; returns all such
 keys. It blocks. Raises StorageError."""
@@ -87,16 +91,27 @@ class VersionPrefixes:
             if _differs(before, prefix.layout, name):
                 self._changed(prefix, name)
 
-    def told(self, bucket: str, key: str, there: bool) -> None:
-        """The embedded S3 has written or deleted an object."""
+    def told(self, bucket: str, key: str, there: bool) -> bool:
+        """The embedded S3 has written or deleted an object. Whether a prefix is to be listed sooner for it."""
+        hastened = False
         for prefix in self._by_place.values():
             if prefix.bucket == bucket and key.startswith(prefix.folder):
                 below = key[len(prefix.folder) :]
                 for since in prefix.listings:
                     since.append((below, there))
+                known = len(prefix.layout)
                 name = (prefix.layout.add if there else prefix.layout.remove)(below)
                 if name is not None:
+                    if len(prefix.layout) > known:
+                        hastened |= self._hastened(prefix)
                     self._changed(prefix, name)
+        return hastened
+
+    def _hastened(self, prefix: ListedPrefix) -> bool:
+        soon_s = self._clock() + FOLLOWS_S
+        hastened = soon_s < prefix.due_s
+        prefix.due_s = min(prefix.due_s, soon_s)
+        return hastened
 
     def due(self) -> list[ListedPrefix]:
         """The prefixes that are to be listed now. Those that no pool has any more are forgotten."""

@@ -50,7 +50,10 @@ def test_requests_are_alike_that_differ_in_their_times_within_a_minute_alone() -
     assert first.alike == WarmSums.of(LATER).alike
     others = [
         FIRST._replace(at_s=121.0),
-        *(FIRST._replace(**{name: "other"}) for name in ("endpoint", "variant", "model", "instance")),
+        FIRST._replace(endpoint="other"),
+        FIRST._replace(variant="other"),
+        FIRST._replace(model="other"),
+        FIRST._replace(instance="other"),
         FIRST._replace(container_s={"a": 1.0}),
         FIRST._replace(shadow=True),
     ]
