@@ -67,7 +67,8 @@ def _rooms(core: str, *names: str) -> dict[str, MutatedRoom]:
 
 ROOMS: dict[str, MutatedRoom] = {
     "residency": MutatedRoom(
-        (f"{CONTAINER}/residency.py", f"{CONTAINER}/occupancy.py"), ("tests/container/core/test_residency.py",)
+        (f"{CONTAINER}/residency.py", f"{CONTAINER}/occupancy.py"),
+        ("tests/container/core/test_residency.py", "tests/container/core/test_footprint.py"),
     ),
     **_rooms(
         CONTAINER,

@@ -747,3 +747,29 @@ def test_a_model_that_keeps_its_form_has_a_decision_that_says_why() -> None:
     tier.resized("a", 40, 1.0, "its booster is dart", "not-mapped")
     last = decisions[-1]
     assert (last.model, last.action, last.reason, last.size_bytes) == ("a", "not-mapped", "its booster is dart", 40)
+
+
+def test_hits_are_those_of_all_models_and_no_other_calls() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    assert books.hits == 0
+    for name in "ab":
+        brought(books, name, 10)
+        assert books.request(name, 1.0) == Hit()
+    books.request("c", 1.0)
+    assert books.hits == 2
+
+
+def test_a_size_that_changes_without_a_reason_is_no_decision() -> None:
+    told: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, told.append)
+    brought(books, "a", 10)
+    before = len(told)
+    books.resized("a", 20, 1.0)
+    assert (books.planned_bytes, len(told)) == (20, before)
+
+
+def test_while_as_many_load_as_may_no_size_is_admissible() -> None:
+    books = Residency(BUDGET, LRU(), 1)
+    books.request("a", 0.0)
+    books.admit("a", 1, 0.0)
+    assert books.admissible_bytes == -1

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
-from torpor_container.core.resting import SWEEP_S, Moves, Resting
+from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive, Nap, once
+from torpor_container.core.resting import EARLY_S, SWEEP_S, Moves, Resting
 
 NOBODY = Moves((), ())
 
@@ -77,6 +77,77 @@ def test_idle_models_are_looked_up_only_when_a_keep_alive_is_over() -> None:
     for second in range(50):
         resting.look(idle(float(second)), float(second))
     assert asked == [0.0, 10.0]  # the first look is at everybody
+
+
+class Napping:
+    """A keep-alive whose naps a test sets."""
+
+    def __init__(self, nap: Nap) -> None:
+        self.set = nap
+
+    def used_after(self, gap_s: float) -> None:
+        """It learns nothing."""
+
+    def nap(self) -> Nap:
+        return self.set
+
+
+def test_models_that_are_expected_together_come_in_the_order_of_their_last_uses() -> None:
+    waits = iter((20.0, 19.0, 18.0))
+    resting = Resting(lambda: Napping(Nap(5.0, wait_s := next(waits), wait_s + 10.0)))
+    for second, name in enumerate("abc"):
+        resting.ended(name, float(second))  # which are due at 20
+    assert resting.look([], 10.0) == NOBODY
+    assert resting.look([], 20.0).coming == ("a", "b", "c")
+    assert resting.look([], 20.0) == NOBODY
+
+
+def test_a_model_that_is_looked_at_just_before_its_time_is_over_is_expected_once() -> None:
+    resting = Resting(lambda: Napping(Nap(5.0, 20.0, 30.0)))
+    resting.ended("a", 0.0)
+    found = [resting.look([], second).coming for second in (5.0, 20.0, 30.0 - EARLY_S / 2, 30.0)]
+    assert found == [(), ("a",), (), ()]
+
+
+def test_the_next_check_is_the_next_change_of_a_model_that_is_known() -> None:
+    resting = Resting(lambda: Napping(Nap(5.0, 20.0, 30.0)), known_max=1)
+    assert resting.next_check_s() is None
+    resting.ended("a", 0.0)
+    resting.ended("b", 1.0)  # and "a" is forgotten
+    assert resting.next_check_s() == 6.0
+    for at_s in (6.0, 21.0, 31.0):
+        assert resting.next_check_s() == at_s
+        resting.look([], at_s)
+    assert resting.next_check_s() is None
+
+
+def test_who_was_used_last_is_remembered() -> None:
+    resting = Resting(lambda: Fixed(10.0), known_max=2)
+    for second, name in enumerate(("a", "b", "a", "c")):
+        resting.ended(name, float(second))
+    assert resting.look(["a", "b", "c"], 100.0).leaving == ("a", "c")
+
+
+def test_all_are_looked_at_once_in_a_minute() -> None:
+    resting = Resting(lambda: Fixed(10.0))
+    resting.ended("a", 0.0)
+    assert [resting.look(["a"], at_s).leaving for at_s in (0.0, 10.0, 11.0)] == [(), ("a",), ()]
+    assert [resting.look(["a"], at_s).leaving for at_s in (SWEEP_S - 1.0, SWEEP_S, SWEEP_S + 1.0)] == [(), ("a",), ()]
+
+
+def test_checks_that_are_out_of_date_are_not_kept_for_ever_and_the_others_are() -> None:
+    shorter = Napping(Nap(1000.0, 1000.0, 1000.0))
+    resting = Resting(lambda: shorter)
+    for name in "abc":
+        resting.ended(name, 0.0)
+        for _ in range(100):
+            shorter.set = once(shorter.set.sleep_s - 1.0)
+            resting.ended(name, 0.0)
+            assert len(resting._checks) <= 4 * 3 + 8
+    assert resting.look([], 0.0) == NOBODY
+    assert resting.next_check_s() == 700.0
+    assert [resting.look("abc", at_s).leaving for at_s in (699.0, 700.0, 701.0)] == [(), ("c",), ()]
+    assert resting.next_check_s() == 800.0
 
 
 # -- the rule itself ---------------------------------------------------------------------------------------------------
