@@ -12,6 +12,7 @@ FaasCache's greedy-dual keep-alive looks at memory and not at time: it is the ev
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 
@@ -115,12 +116,8 @@ class Histogram:
         return Nap(0.0, head_s, tail_s) if head_s >= self._bin_s else once(tail_s)
 
     def _bin_of(self, quantile: float) -> int:
-        left = quantile * self._gaps
-        for number, count in enumerate(self._counts):
-            left -= count
-            if left <= 0:
-                return number
-        return self.BINS - 1
+        wanted = quantile * self._gaps
+        return next(number for number, gaps in enumerate(accumulate(self._counts)) if gaps >= wanted)
 
 
 POLICIES: dict[str, Callable[[float], KeepAlive]] = {
