@@ -30,6 +30,8 @@ from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
+from torpor_endpoint.routing.router.control_client import ControlClient
+from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 
 DEPLOYMENT = deployment_digest(b"secret")
 MANY = Variant("v", "m", (Container("torpor", "s3://b/p/", multi_model=True),), instances_min=0)
@@ -111,7 +113,8 @@ def _running(number: int, ended: bool = False) -> dict[str, Any]:
 
 # -- an instance comes to an endpoint ----------------------------------------------------------------------------------
 async def _instances_come(slots: int, changes: int) -> Figures:
-    """One more instance of a variant that has so many: the control's table for a router, and the router's reading."""
+    """One more instance of a variant that has so many: the control's table for a router, and the router's part, to
+    where it would connect to the instance."""
     tables = TablePublisher(lambda: roster, "control")
     roster = FleetRoster(tables.changed)
     factory = InstanceFactory(
@@ -121,25 +124,29 @@ async def _instances_come(slots: int, changes: int) -> Figures:
     for number in range(slots):
         pool.ready.offer(number, _incarnation(number))
     roster.serve(FleetEndpoint("shop", "arn:aws:sagemaker:::shop", {"v": pool}))
-    version = tables.version
-    control, reading, told = [], [], 0
+    follower = TableFollower(ControlClient("http://nowhere"), FollowedRoster())
+    whole = tables.since(None)
+    assert whole is not None, "an endpoint is served"
+    follower.apply(RoutingTable.read(json.loads(table_text(whole))))
+    control, following, told = [], [], 0
     for at in range(min(changes, TURNS)):
         began_s = process_time()
         pool.ready.offer(slots + at, _incarnation(slots + at))
         tables.changed("shop")
-        found = tables.since(version)
+        found = tables.since(follower.version)
         assert found is not None, "an instance has come"
-        text, version = table_text(found), tables.version
+        text = table_text(found)
         made_s = process_time()
-        RoutingTable.read(json.loads(text))
+        follower.apply(RoutingTable.read(json.loads(text)))
         control.append(made_s - began_s)
-        reading.append(process_time() - made_s)
+        following.append(process_time() - made_s)
         told = len(text)
+    follower.close()
     return {
         "curve": "an instance comes to an endpoint",
         "instances": slots,
         "control_ms": median(control) * MILLISECONDS,
-        "router_ms": median(reading) * MILLISECONDS,
+        "router_ms": median(following) * MILLISECONDS,
         "told_bytes": told,
     }
 

@@ -157,6 +157,8 @@ class Placement(Generic[T]):
         self.withdraw(number)
         self._ready[number] = instance
         instance.fleet = self._fleet
+        self._fleet.in_flight += instance.in_flight
+        self._levels = max(self._levels, number.bit_length())
         self._changed()
 
     def withdraw(self, number: int) -> T | None:
@@ -164,14 +166,15 @@ class Placement(Generic[T]):
         instance = self._ready.pop(number, None)
         if instance is not None:
             instance.fleet = FleetLoad()
+            self._fleet.in_flight -= instance.in_flight
+            if number.bit_length() == self._levels:
+                self._levels = max(self._ready, default=0).bit_length()
             self._changed()
         return instance
 
     def _changed(self) -> None:
         self._all = list(self._ready.values())
         self.count = len(self._all)
-        self._fleet.in_flight = sum([one.in_flight for one in self._all])
-        self._levels = max(self._ready, default=0).bit_length()
         if self._handovers is not None:
             self._handovers.changed(self._owners, self._is_ready)
         self._owners.clear()

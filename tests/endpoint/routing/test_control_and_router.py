@@ -33,8 +33,9 @@ from torpor_endpoint.routing.protocol.router_report import (
     ShareReport,
     VariantKey,
 )
-from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
+from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutingTable, table_text
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
+from torpor_endpoint.routing.router.known_rows import KnownRows
 from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
@@ -71,7 +72,7 @@ class Following:
     def begin(self, variant: Variant) -> None:
         self.deployment.start([variant])
         self.roster.serve(self.deployment.live)
-        (routed,) = whole(self.tables).endpoints[0].variants
+        (routed,) = put_together(whole(self.tables)).variants
         self.followed = FollowedPool("shop", routed, self.woken.append, PoolNews())
 
     @property
@@ -81,7 +82,7 @@ class Following:
     def follow(self) -> RoutingTable:
         """The router applies the control's table."""
         table = whole(self.tables)
-        (routed,) = table.endpoints[0].variants
+        (routed,) = put_together(table).variants
         self.followed.apply(routed)
         return table
 
@@ -110,6 +111,12 @@ def whole(tables: TablePublisher) -> RoutingTable:
     told = tables.since(None)
     assert told is not None
     return RoutingTable.read(json.loads(table_text(told)))
+
+
+def put_together(table: RoutingTable) -> RoutedEndpoint:
+    """The one endpoint of a whole table, with its instances."""
+    (endpoint,) = KnownRows().take(table, whole=True)[1]
+    return endpoint
 
 
 @asynccontextmanager

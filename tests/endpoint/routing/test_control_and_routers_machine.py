@@ -36,7 +36,7 @@ from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import LOOK_S, RouterBoard
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
-from torpor_endpoint.routing.protocol.routing_table import EndpointRow, RoutingTable, table_text
+from torpor_endpoint.routing.protocol.routing_table import EndpointRow, RoutingTable, TableRow, table_text
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.reports.pending_accounts import PendingAccounts
@@ -101,7 +101,7 @@ class Life:
             self.roster.stop(PASSING)
             await leaving.close("the test wants it")
 
-    def made_anew(self) -> list[EndpointRow]:
+    def made_anew(self) -> list[TableRow]:
         """All rows of the table, as they are without a memory of earlier ones."""
         tables = TablePublisher(lambda: self.roster, "anew")
         for live in self.roster:
@@ -110,7 +110,7 @@ class Life:
         assert told is not None
         return sorted(told.rows.values(), key=_named)
 
-    def told(self) -> list[EndpointRow]:
+    def told(self) -> list[TableRow]:
         """All rows of the table as routers get it."""
         told = self.tables.since(None)
         assert told is not None
@@ -169,8 +169,8 @@ class Wire(ControlClient):
         return found
 
 
-def _named(row: EndpointRow) -> str:
-    return row.endpoint.name
+def _named(row: TableRow) -> str:
+    return row.endpoint.name if isinstance(row, EndpointRow) else row.instance.key
 
 
 def _sent(said: Any) -> Any:

@@ -27,7 +27,7 @@ from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answered
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
-from torpor_endpoint.routing.protocol.routing_table import EndpointRow, table_text
+from torpor_endpoint.routing.protocol.routing_table import TableRow, table_text
 
 WAIT_MAX_S = 60.0
 
@@ -174,7 +174,7 @@ class PagesForRouters:
         return None if live is None else live.by_key.get(variant)
 
 
-def _told(differences: Differences[str, EndpointRow] | None) -> Response:
+def _told(differences: Differences[str, TableRow] | None) -> Response:
     text = "null" if differences is None else table_text(differences)
     return Response(f'{{"table":{text}}}', media_type="application/json")
 

@@ -15,7 +15,7 @@ from torpor_endpoint.routing.control.granted_shares import GrantedShares
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.reported_traffic import KnownRouter, ReportedTraffic
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, VariantKey
-from torpor_endpoint.routing.protocol.routing_table import EndpointRow
+from torpor_endpoint.routing.protocol.routing_table import TableRow, endpoint_of
 
 LOOK_S = 2.0
 
@@ -178,11 +178,13 @@ class RouterBoard:
         self._news = asyncio.Event()
 
 
-def _changed(told: Differences[str, EndpointRow] | None, known: KnownRouter) -> tuple[str, ...]:
+def _changed(told: Differences[str, TableRow] | None, known: KnownRouter) -> tuple[str, ...]:
     """The endpoints that have changed, or may have, of those that a router has reported of."""
     if told is None:
         return ()
-    return (*told.rows, *told.gone) if told.since is not None else tuple(known.variants)
+    if told.since is None:
+        return tuple(known.variants)
+    return tuple(dict.fromkeys([endpoint_of(key) for key in (*told.rows, *told.gone)]))
 
 
 def _calls(counted: Sequence[tuple[int, int]]) -> Json:

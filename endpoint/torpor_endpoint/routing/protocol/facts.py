@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PROTOCOL = 8
+PROTOCOL = 9
 """Changes with every change of what a control and a router say to each other."""
 
 

@@ -1,7 +1,11 @@
 """The routing table, whole or what changed in it: all that a router must know of the endpoints in service, as values
-and as JSON."""
+and as JSON.
 
-from collections.abc import Iterator, Mapping, Sequence
+An endpoint has a row, and each of its instances has one of its own: an instance that comes costs as much as one row,
+however many others there are. The key of an endpoint's row is its name, and that of an instance's begins with it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from json import dumps
@@ -39,9 +43,8 @@ class RoutedName(NamedTuple):
 
 class RoutedVariant(NamedTuple):
     """A variant in service. `wanted` is the number of instances that the control wants now. `instances` are those that
-    take requests: by the incarnation of each, its containers' own launches. `versions` has what answers the names with
-    versions, and is None for a variant without; so with `groups`. Routers get the incarnation and the
-    address of these, and no more: a log is where only the control can read it."""
+    take requests: by the incarnation of each, its containers' own launches; in a table they are rows of their own.
+    `versions` has what answers the names with versions, and is None for a variant without; so with `groups`."""
 
     variant: Variant
     wanted: int
@@ -63,14 +66,41 @@ class RoutedEndpoint(NamedTuple):
     shares: Mapping[str, float] | None = None
 
 
+class RoutedInstance(NamedTuple):
+    """An instance that takes requests of a variant. `coming`: the variant is of the fleet that a rollout brings.
+    Routers get the incarnation and the address of its containers, and no more: a log is where only the control can
+    read it."""
+
+    endpoint: str
+    variant: str
+    coming: bool
+    id: str
+    containers: tuple[Launched, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.endpoint}{SEPARATOR}{self.id}"
+
+
+SEPARATOR = "/"
+"""No endpoint's name has one."""
+
+
+def endpoint_of(key: str) -> str:
+    """The endpoint of a row with this key."""
+    return key.partition(SEPARATOR)[0]
+
+
 class RoutingTable(NamedTuple):
-    """Endpoints as they are in a version: all of them, or those that changed after the version's number `since`. `gone`
-    names those that left after it. One that changed has all its variants here."""
+    """Endpoints and instances as they are in a version: all of them, or those that changed after the version's number
+    `since`. `gone` has the keys of the rows that left after it. An endpoint that changed has all its variants here,
+    without instances."""
 
     version: TableVersion
     endpoints: tuple[RoutedEndpoint, ...]
     since: int | None = None
     gone: tuple[str, ...] = ()
+    instances: tuple[RoutedInstance, ...] = ()
 
     @classmethod
     def read(cls, json: Mapping[str, Any]) -> "RoutingTable":
@@ -81,13 +111,14 @@ class RoutingTable(NamedTuple):
                 one["name"],
                 one["arn"],
                 one["trouble"],
-                tuple(_variants(one["name"], one["variants"])),
-                tuple(_variants(one["name"], one["coming"])),
+                tuple(map(_variant, one["variants"])),
+                tuple(map(_variant, one["coming"])),
                 one["shares"],
             )
             for one in json["endpoints"]
         ]
-        return cls(TableVersion(*json["version"]), tuple(endpoints), json["since"], tuple(json["gone"]))
+        instances = tuple(map(_instance, json["instances"]))
+        return cls(TableVersion(*json["version"]), tuple(endpoints), json["since"], tuple(json["gone"]), instances)
 
 
 class EndpointRow:
@@ -117,42 +148,60 @@ class EndpointRow:
         )
 
 
-def table_text(told: Differences[str, EndpointRow]) -> str:
+class InstanceRow:
+    """An instance in the control's table, and its JSON: made once, however many routers get it."""
+
+    def __init__(self, instance: RoutedInstance) -> None:
+        self.instance = instance
+        self.place = instance.variant, instance.coming
+        self.launched = instance.containers[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InstanceRow) and self.instance == other.instance
+
+    __hash__ = None  # type: ignore[assignment]  # as `EndpointRow`
+
+    @cached_property
+    def text(self) -> str:
+        one = self.instance
+        containers = [{"id": each.incarnation, **_address_json(each.placed_at)} for each in one.containers]
+        known: Json = {"endpoint": one.endpoint, "variant": one.variant, "coming": one.coming}
+        return dumps(
+            {**known, "slot": one.containers[0].slot.number, "id": one.id, "containers": containers},
+            separators=(",", ":"),
+        )
+
+
+TableRow = EndpointRow | InstanceRow
+
+
+def table_text(told: Differences[str, TableRow]) -> str:
     """The JSON that `RoutingTable.read` reads."""
     version, since, gone = dumps(told.version), dumps(told.since), dumps(told.gone)
-    endpoints = ",".join([row.text for row in told.rows.values()])
-    return f'{{"version":{version},"since":{since},"gone":{gone},"endpoints":[{endpoints}]}}'
+    endpoints = ",".join([row.text for row in told.rows.values() if isinstance(row, EndpointRow)])
+    instances = ",".join([row.text for row in told.rows.values() if isinstance(row, InstanceRow)])
+    rows = f'"endpoints":[{endpoints}],"instances":[{instances}]'
+    return f'{{"version":{version},"since":{since},"gone":{gone},{rows}}}'
 
 
 def _variant_json(one: RoutedVariant) -> Json:
-    instances = [
-        {
-            "slot": containers[0].slot.number,
-            "id": name,
-            "containers": [{"id": each.incarnation, **_address_json(each.placed_at)} for each in containers],
-        }
-        for name, containers in one.instances.items()
-    ]
     trouble, variant = written(one.trouble), written(one.variant)
     versions = None if one.versions is None else [written(name) for name in one.versions]
-    named = {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
+    named = {"variant": variant, "wanted": one.wanted, "trouble": trouble}
     groups = None if one.groups is None else {name: written(group) for name, group in one.groups.items()}
     return named | {"versions": versions, "groups": groups}
 
 
-def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[RoutedVariant]:
-    for one in json:
-        variant = read(Variant, one["variant"])
-        trouble = None if one["trouble"] is None else read(StartTrouble, one["trouble"])
-        instances = {
-            each["id"]: _containers(Slot(endpoint, variant.name, each["slot"]), each["containers"])
-            for each in one["instances"]
-        }
-        versions = None if one["versions"] is None else tuple(read(RoutedName, name) for name in one["versions"])
-        groups = (
-            None if one["groups"] is None else {name: read(ServedGroup, two) for name, two in one["groups"].items()}
-        )
-        yield RoutedVariant(variant, one["wanted"], trouble, instances, versions, groups)
+def _variant(one: Mapping[str, Any]) -> RoutedVariant:
+    trouble = None if one["trouble"] is None else read(StartTrouble, one["trouble"])
+    versions = None if one["versions"] is None else tuple(read(RoutedName, name) for name in one["versions"])
+    groups = None if one["groups"] is None else {name: read(ServedGroup, two) for name, two in one["groups"].items()}
+    return RoutedVariant(read(Variant, one["variant"]), one["wanted"], trouble, {}, versions, groups)
+
+
+def _instance(one: Mapping[str, Any]) -> RoutedInstance:
+    containers = _containers(Slot(one["endpoint"], one["variant"], one["slot"]), one["containers"])
+    return RoutedInstance(one["endpoint"], one["variant"], bool(one["coming"]), one["id"], containers)
 
 
 def _containers(first: Slot, json: Sequence[Mapping[str, Any]]) -> tuple[Launched, ...]:

@@ -40,6 +40,7 @@ class FollowedPool(VariantPool):
         self._wanted = 0
         self._asked = False  # the control was asked for an instance, and has not answered by a table yet
         self._followed: dict[str, Incarnation] = {}  # by incarnation
+        self._told: dict[str, Sequence[Launched]] = {}  # what the table had of each of them
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[Incarnation] = set()
         self.apply(routed)
@@ -84,8 +85,12 @@ class FollowedPool(VariantPool):
             self.versions = ServedVersions({one.name: one.answering() for one in routed.versions})
         if routed.groups is not None:
             self.groups = ServedGroups(routed.groups)
-        for name in [name for name, one in self._followed.items() if not _is_same(routed.instances.get(name), one)]:
-            self._leave(name)
+        # most rows are the very ones of the last table: an instance that comes costs little beside many others
+        for name in [name for name, told in self._told.items() if routed.instances.get(name) is not told]:
+            if not _is_same(launches := routed.instances.get(name), self._followed[name]):
+                self._leave(name)
+            elif launches is not None:
+                self._told[name] = launches
         for name, launches in routed.instances.items():
             if name not in self._followed:
                 self._follow(name, launches)
@@ -121,12 +126,13 @@ class FollowedPool(VariantPool):
             for definition, launched in zip(self.variant.containers, launches, strict=True)
         ]
         incarnation = Incarnation(launches[0].slot, name, containers, InstancePhase.READY)
-        self._followed[name] = incarnation
+        self._followed[name], self._told[name] = incarnation, launches
         watched = repeated(f"watch {incarnation.slot}", partial(self._watch, incarnation), asyncio.sleep)
         self._watching[name] = asyncio.create_task(watched)
 
     def _leave(self, name: str) -> None:
         incarnation = self._followed.pop(name)
+        del self._told[name]
         self._watching.pop(name).cancel()
         if self.offered(incarnation):
             self.ready.withdraw(incarnation.slot.number)

@@ -13,6 +13,7 @@ from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, Tr
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
+from torpor_endpoint.routing.router.known_rows import KnownRows
 from torpor_endpoint.routing.router.reports.pool_news import PoolNews
 
 WAIT_S = 1.5
@@ -44,6 +45,7 @@ class TableFollower:
     ) -> None:
         self.version: TableVersion | None = None
         self._lacks = False  # what came last builds on something that this router does not have
+        self._rows = KnownRows()
         self.away: str | None = None  # why the control could not be followed just now
         self._control = control
         self._roster = roster
@@ -86,13 +88,10 @@ class TableFollower:
         self._lacks = taken is Uptake.GAP
         if self._lacks:
             return
-        gone: Iterable[str] = table.gone
-        if taken is Uptake.WHOLE:
-            present = {one.name for one in table.endpoints}
-            gone = [live.name for live in self._roster if live.name not in present]
+        gone, changed = self._rows.take(table, taken is Uptake.WHOLE)
         for name in gone:
             self._stop(name)
-        for endpoint in table.endpoints:
+        for endpoint in changed:
             self._serve(endpoint)
         self.version = table.version
         self._applied()

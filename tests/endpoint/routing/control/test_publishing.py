@@ -8,11 +8,13 @@ from typing import NamedTuple
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.counted_calls import calls_of
+from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.protocol.routing_table import RoutingTable, table_text
 from torpor_endpoint.routing.router.control_client import ControlClient
@@ -102,6 +104,48 @@ def test_an_endpoint_that_goes_costs_the_same_however_many_stay() -> None:
     few, many = (costs(count, lambda fleet: fleet.roster.stop("endpoint-0007")) for count in (10, 1000))
     assert few == many
     assert many.rows == 1
+
+
+def test_an_instance_that_comes_or_goes_is_one_row_however_many_stay() -> None:
+    few, many = changes_of_instances(5), changes_of_instances(500)
+    assert [one[0] for one in many] == [(0, 1, ()), (0, 0, ("endpoint-0002/i-new",))]
+    assert few == many
+
+
+def changes_of_instances(count: int) -> list[tuple[tuple[int, int, tuple[str, ...]], int]]:
+    """What a router gets of an instance that comes beside so many, and of its end: rows, and bytes."""
+    found: list[tuple[tuple[int, int, tuple[str, ...]], int]] = []
+
+    async def story() -> None:
+        with FakeHost() as host:
+            fleet = Fleet(host, 3)
+            ready = fleet.pool(2).ready
+            for number in range(count):
+                ready.offer(number, incarnation(number, f"i-{number}"))
+            fleet.tables.changed("endpoint-0002")
+            fleet.follow()
+
+            def told() -> None:
+                fleet.tables.changed("endpoint-0002")
+                text = fleet.told()
+                table = RoutingTable.read(json.loads(text))
+                found.append(((len(table.endpoints), len(table.instances), table.gone), len(text)))
+                fleet.follow()
+
+            ready.offer(count, incarnation(1, "i-new"))
+            told()
+            ready.withdraw(count)
+            told()
+            fleet.follower.close()
+
+    run(story())
+    return found
+
+
+def incarnation(number: int, name: str) -> Incarnation:
+    slot, ended = Slot("endpoint-0002", "v", number), asyncio.get_running_loop().create_future()
+    launched = Launched(slot, name, ("10.0.0.1", 8080), Phase.RUNNING)
+    return Incarnation(slot, name, [LiveContainer.of(SLEEPY.containers[0], launched, ended)], InstancePhase.READY)
 
 
 def test_a_router_that_was_away_gets_each_endpoint_once_as_it_is_now() -> None:

@@ -22,9 +22,12 @@ from torpor_endpoint.routing.protocol.router_report import (
 )
 from torpor_endpoint.routing.protocol.routing_table import (
     EndpointRow,
+    InstanceRow,
     RoutedEndpoint,
+    RoutedInstance,
     RoutedVariant,
     RoutingTable,
+    TableRow,
     table_text,
 )
 
@@ -61,25 +64,29 @@ def test_a_router_is_told_where_an_instance_listens_and_not_what_its_host_knows(
     address: Address, in_json: dict[str, object]
 ) -> None:
     known = {"log": Path("/data/logs/i-1.log"), "since_s": 1.0, "configuration": "abc"}
-    instances = {"i-1": launches("plain", address, **known)}
-    variant = RoutedVariant(VARIANTS[0], 1, None, instances)
-    row = EndpointRow(RoutedEndpoint("shop", "arn:shop", None, (variant,)))
-    told = json.loads(row.text)["variants"][0]["instances"]
+    row = InstanceRow(RoutedInstance("shop", "plain", False, "i-1", launches("plain", address, **known)))
     containers = [{"id": "i-1", **in_json}, {"id": "i-2", "socket": "/run/i-2"}]
-    assert told == [{"slot": 3, "id": "i-1", "containers": containers}]
+    place = {"endpoint": "shop", "variant": "plain", "coming": False}
+    assert json.loads(row.text) == {**place, "slot": 3, "id": "i-1", "containers": containers}
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=str)
 def test_a_table_is_read_as_it_was_written(address: Address) -> None:
     trouble = StartTrouble("no room", 3, False, ("primary",))
-    variants = [RoutedVariant(variant, 2, trouble, {"i-1": launches(variant.name, address)}) for variant in VARIANTS]
+    variants = [RoutedVariant(variant, 2, trouble, {}) for variant in VARIANTS]
     endpoint = RoutedEndpoint(
         "shop", "arn:shop", "its image is unknown", tuple(variants), tuple(variants)[:1], {"plain": 0.25}
     )
     endpoints, version = (endpoint, RoutedEndpoint("empty", "arn:empty", None, ())), TableVersion("c-1", 7)
-    for since, gone in ((None, ()), (5, ("old",))):
-        told = Differences(version, since, {one.name: EndpointRow(one) for one in endpoints}, gone)
-        assert RoutingTable.read(json.loads(table_text(told))) == RoutingTable(version, endpoints, since, gone)
+    instances = tuple(
+        RoutedInstance("shop", one, one == "shadow", one, launches(one, address)) for one in ("plain", "shadow")
+    )
+    rows: dict[str, TableRow] = {one.key: InstanceRow(one) for one in instances}
+    rows |= {one.name: EndpointRow(one) for one in endpoints}
+    for since, gone in ((None, ()), (5, ("old", "shop/i-9"))):
+        told = Differences(version, since, rows, gone)
+        found = RoutingTable.read(json.loads(table_text(told)))
+        assert found == RoutingTable(version, endpoints, since, gone, instances)
 
 
 def test_a_report_and_its_answer_are_read_as_they_were_written() -> None:
