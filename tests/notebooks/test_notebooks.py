@@ -27,6 +27,7 @@ LONG = (
     "07-compare-versions",
     "09-components",
     "11-flat-trees",
+    "12-register-and-deploy",
 )
 runs = [pytest.param(path, id=path.stem, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in NOTEBOOKS]
 

@@ -6,16 +6,14 @@ Contract Inputs" and "Outputs"): `dataset_source`, `dataset_format`, `output_pat
 of a model are in a folder of its name below `output_path`, and those of records without a model in `output_path`.
 """
 
-import csv
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from torpor.drift.captured_rows import SIDES, CapturedRow, CapturedRows, CapturedSide
+from torpor.drift.dataset_forms import DatasetForm, dataset_form
 from torpor.drift.drift_reports import Baselines, DriftBaseline, DriftReport, ModelRows, read_baseline, read_files
 from torpor.errors import TorporError
 
@@ -24,7 +22,6 @@ UNSUPPORTED = {
     "record_preprocessor_script": "prepare the records before",
     "post_analytics_processor_script": "read constraint_violations.json after the job",
 }
-SIDE_OF = {SIDES: CapturedSide.BOTH, SIDES[:1]: CapturedSide.INPUT, SIDES[1:]: CapturedSide.OUTPUT}
 
 
 class MonitoringJob:
@@ -37,10 +34,10 @@ class MonitoringJob:
     def run(self) -> str:
         """Write the files, and return the exit message. Raises TorporError, OSError."""
         self._check()
-        form, source = self._format(), self._place("dataset_source")
-        names = header(source) if form[0] == CSV and form[1].get("header") else []
-        seen = ModelRows(self._baselines(), self._time("start_time"), self._time("end_time"), names)
-        skipped = seen_rows(seen, form, source)
+        rows = self._format().rows(self._place("dataset_source"))
+        seen = ModelRows(self._baselines(), self._time("start_time"), self._time("end_time"), rows.names)
+        seen.add(rows.read())
+        skipped = rows.skipped
         made = seen.reports()
         if not made:
             raise TorporError(f"dataset_source has no rows; {skipped} records are no CSV or JSON")
@@ -81,15 +78,12 @@ class MonitoringJob:
             raise TorporError(f"the variable {name} must be a time such as 2026-11-29T12:00:00Z") from None
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
-    def _format(self) -> tuple[str, Mapping[str, Any]]:
-        """The name of the data's form, and its settings."""
+    def _format(self) -> DatasetForm:
         try:
-            [(name, settings)] = json.loads(self._environment.get("dataset_format", "")).items()
-            if name in FORMS and isinstance(settings, dict):
-                return name, settings
-        except (ValueError, AttributeError):
-            pass
-        raise TorporError(f"the variable dataset_format must be a JSON object with one of {', '.join(FORMS)}")
+            found = json.loads(self._environment.get("dataset_format", ""))
+        except (ValueError, RecursionError):
+            found = None
+        return dataset_form(found)
 
     def _baselines(self) -> Baselines | None:
         given = [name for name in ("baseline_statistics", "baseline_constraints") if self._environment.get(name)]
@@ -104,25 +98,6 @@ class MonitoringJob:
         return lambda model: of_all
 
 
-def seen_rows(seen: ModelRows, form: tuple[str, Mapping[str, Any]], source: Path) -> int:
-    """Add the rows below `source`. Returns how many records are no rows."""
-    name, settings = form
-    if name == CSV:
-        seen.add(_csv_rows(source, bool(settings.get("header"))))
-        return 0
-    given = settings.get("captureIndexNames", [SIDES[0]])
-    side = next((side for names, side in SIDE_OF.items() if [*names] == given), None)
-    if side is None:
-        raise TorporError(f"dataset_format: captureIndexNames must be of {', '.join(SIDES)}, in this order")
-    reading = CapturedRows(side)
-    seen.add(reading.of(str(source), None))
-    return sum(reading.skipped.values())
-
-
-CSV = "csv"
-FORMS = (CSV, "sagemakerCaptureJson")
-
-
 def main() -> int:
     """Returns the exit code."""
     root = Path(sys.argv[1])
@@ -135,35 +110,6 @@ def main() -> int:
     (root / "output").mkdir(exist_ok=True)
     (root / "output" / "message").write_text(message)
     return 0
-
-
-def header(source: Path) -> list[str]:
-    """The names of the columns. Raises TorporError for files that name them differently, or one twice."""
-    found: list[str] | None = None
-    for file in _files(source):
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            names = next(csv.reader(lines), [])
-        if len(set(names)) < len(names):
-            raise TorporError(f"the header of {file.name} has a name twice")
-        if found not in (None, names):
-            raise TorporError(f"{file.name} has another header than the file before it")
-        found = names
-    return found or []
-
-
-def _files(source: Path) -> list[Path]:
-    return sorted(one for one in source.rglob("*") if one.is_file()) if source.is_dir() else [source]
-
-
-def _csv_rows(source: Path, headed: bool) -> Iterator[CapturedRow]:
-    for file in _files(source):
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.reader(lines)
-            if headed:
-                next(rows, None)
-            for row in rows:
-                if row:
-                    yield CapturedRow("", 0.0, tuple(row))
 
 
 if __name__ == "__main__":

@@ -42,9 +42,11 @@ class CapturedRow(NamedTuple):
 
 @dataclass
 class CapturedRows:
-    """Reads rows, and counts the records that are no rows: other encodings than CSV and JSON, or other forms."""
+    """Reads rows, and counts the records that are no rows: other encodings than CSV and JSON, or other forms.
+    With `answer_first`, the columns of the answer come before those of the request."""
 
     side: CapturedSide
+    answer_first: bool = False
     skipped: dict[str, int] = field(default_factory=dict)
 
     def of(self, place: str, connection: EndpointConnection | None) -> Iterator[CapturedRow]:
@@ -66,7 +68,7 @@ class CapturedRows:
         if len(sides) < len(self.side.members) or None in sides:
             self.skipped[model] = self.skipped.get(model, 0) + 1
             return
-        read = [side for side in sides if side is not None]
+        read = [side for side in (reversed(sides) if self.answer_first else sides) if side is not None]
         if len({len(side) for side in read}) > 1:  # an answer of another number of rows than its request
             self.skipped[model] = self.skipped.get(model, 0) + 1
             return
@@ -99,10 +101,10 @@ def _values(side: dict[str, Any]) -> list[list[str]] | None:
         found = next((one for one in found.values() if isinstance(one, list)), None)
     if not isinstance(found, list):
         return None
-    return [list(map(_text, row)) if isinstance(row, list) else [_text(row)] for row in found]
+    return [list(map(text_of, row)) if isinstance(row, list) else [text_of(row)] for row in found]
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value)

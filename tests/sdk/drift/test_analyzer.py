@@ -3,7 +3,10 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tests.sdk.drift.test_drift_command import record, rows
@@ -50,10 +53,67 @@ def test_captured_records_are_compared_model_by_model(root: Path) -> None:
     assert "baseline_drift_check" in found["a.tar.gz"]
 
 
+ROWS = [{"rooms": number % 3, "size": number / 7} for number in range(40)]
+
+
+def statistics(root: Path, form: str) -> dict[str, Any]:
+    MonitoringJob({**OF_CSV, "dataset_format": form}, root).run()
+    found: dict[str, Any] = json.loads((root / "processing/output/statistics.json").read_text())
+    return found
+
+
+def test_json_and_parquet_are_described_as_csv_is(root: Path) -> None:
+    place = root / "processing/input/rows.csv"
+    place.write_text("rooms,size\n" + "".join(f"{one['rooms']},{one['size']}\n" for one in ROWS))
+    expected = statistics(root, CSV)
+    assert expected["dataset"]["item_count"] == len(ROWS)
+    place.write_text("".join(json.dumps(one) + "\n" for one in ROWS))
+    assert statistics(root, '{"json": {"lines": true}}') == expected
+    place.write_text(json.dumps(ROWS))
+    assert statistics(root, '{"json": {"line": false}}') == expected
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), place)
+    assert statistics(root, '{"parquet": {}}') == expected
+
+
+def test_a_value_that_a_record_lacks_is_missing_and_a_further_one_is_refused(root: Path) -> None:
+    place, lines = root / "processing/input/rows.csv", '{"json": {"lines": true}}'
+    place.write_text('{"a": 1, "b": 2}\n{"a": 3}\n{"a": null, "b": 4}\n')
+    columns = statistics(root, lines)["features"]
+    assert [one["numerical_statistics"]["common"]["num_missing"] for one in columns] == [1, 1]
+    place.write_text('{"a": 1}\n{"b": 2}\n')
+    with pytest.raises(TorporError, match="line 2 has 'b', and the first record has not"):
+        statistics(root, lines)
+    place.write_text('[1, 2]\n{"b": 2}\n')
+    with pytest.raises(TorporError, match="line 2 must be an array, as the first record is"):
+        statistics(root, lines)
+
+
+@pytest.mark.parametrize(("position", "first"), [("START", "answer"), ("END", "request")])
+def test_answers_stand_where_their_position_says(root: Path, position: str, first: str) -> None:
+    (root / "processing/input/rows.csv").unlink()
+    sides = ["endpointInput", "endpointOutput"]
+    side = {"encoding": "CSV", "mode": "INPUT", "observedContentType": "text/csv"}
+    captured = {"endpointInput": {**side, "data": "request"}, "endpointOutput": {**side, "data": "answer"}}
+    kept = {"captureData": captured, "eventMetadata": {"inferenceTime": "2026-11-29T12:00:00Z", "eventId": "e"}}
+    (root / "processing/input/one.jsonl").write_text(json.dumps(kept))
+    form = {"sagemakerCaptureJson": {"captureIndexNames": sides, "output_columns_position": position}}
+    MonitoringJob({**OF_CSV, "dataset_format": json.dumps(form)}, root).run()
+    found = json.loads((root / "processing/output/statistics.json").read_text())
+    assert first in json.dumps(found["features"][0])
+    assert len(found["features"]) == 2
+
+
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"dataset_format": '{"parquet": {}}'}, "with one of csv, sagemakerCaptureJson"),
+        ({"dataset_format": '{"avro": {}}'}, "with one of csv, json, parquet, sagemakerCaptureJson"),
+        ({"dataset_format": '{"csv": {"header": 1}}'}, "header must be true or false"),
+        ({"dataset_format": '{"csv": {"columns": 1}}'}, "csv has no columns: it takes header, output_columns_position"),
+        ({"dataset_format": '{"csv": {"output_columns_position": "LEFT"}}'}, "position must be START or END"),
+        ({"dataset_format": '{"parquet": {"header": true}}'}, "parquet has no header: it takes no settings"),
+        ({"dataset_format": '{"parquet": {}}'}, "rows.csv is no Parquet file"),
+        ({"dataset_format": '{"json": {"lines": true}}'}, "rows.csv is no JSON"),
+        ({"dataset_format": '{"json": {"line": true, "lines": true}}'}, "give one of them"),
         ({"dataset_format": "csv"}, "with one of csv"),
         ({"dataset_format": '{"sagemakerCaptureJson": {"captureIndexNames": 5}}'}, "captureIndexNames must be of"),
         ({"dataset_format": '{"sagemakerCaptureJson": {"captureIndexNames": [{}]}}'}, "captureIndexNames must be of"),

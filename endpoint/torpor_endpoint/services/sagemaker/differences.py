@@ -29,7 +29,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",
     "CreateModelPackage": "A package is a record, and its status is Completed at once: nothing is validated. Of a package that is deployed Torpor takes the one container of its specification: its Image, ModelDataUrl "
     "or ModelDataSource, and Environment. Refuses SourceAlgorithmSpecification. A version without ModelApprovalStatus is PendingManualApproval, and CreateModel refuses it; AWS's text is not known.",
-    "DescribeModelPackage": "CreatedBy is not told. IncludedData MetadataOnly leaves out ModelCard.",
+    "DescribeModelPackage": "CreatedBy is not told. IncludedData MetadataOnly leaves out ModelCard. ModelPackageName of a version is its group's name, as in moto: AWS's model requires it, and the answer of AWS's developer guide (View the Details of a Model Version) does not have it.",
     "DescribeModelPackageGroup": "CreatedBy is empty, and the status is Completed.",
     "UpdateModelPackage": "Where the group feeds prefixes (TORPOR_FED_BY), an approval puts a copy of the artifact there, and is refused if it cannot; every other status takes it back.",
     "PutModelPackageGroupPolicy": "The policy is kept and decides nothing: there is one account.",
