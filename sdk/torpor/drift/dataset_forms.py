@@ -1,6 +1,6 @@
 """The forms of data that the analyzer reads: CSV, JSON, Parquet, and captured records, as `dataset_format` names them.
 
-The forms and their settings are those of SageMaker's SDK (`sagemaker.model_monitor.dataset_format.DatasetFormat`) and
+The forms and their settings are those of SageMaker's SDK (DatasetFormat of its model_monitor) and
 of AWS's contract for containers of Model Monitor. A setting that is none of a form's is refused by its name.
 """
 
