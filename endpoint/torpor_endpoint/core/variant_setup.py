@@ -8,7 +8,7 @@ from torpor_endpoint.core.resource_records import CopyNeeds, InstanceTypePool, S
 
 FORECAST_SETTINGS = (
     "policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency", "batch_size",
-    "batch_delay_s", "vcpu",
+    "batch_delay_s", "vcpu", "trees",
 )  # fmt: skip
 """The settings that a forecast needs, beside the sizes of instances."""
 

@@ -58,6 +58,8 @@ IMPLIED = (
 )
 """Pairs of fields: a change of the first clears the second, unless that is given too."""
 
+TREES = ("auto", "library", "flat")
+"""The values of TORPOR_TREES."""
 THREADS = {"vcpu": "threads"}
 """The setting whose field has another name here: a scenario's processors are those of its type."""
 ENVIRONMENT = {THREADS.get(field, field): BY_FIELD[field].variable for field in FORECAST_SETTINGS}
@@ -98,6 +100,7 @@ KINDS: Mapping[str, Kind] = {
     "device_kept_bytes": BYTES,
     "serverless": optional(SERVERLESS),
     "multi_model": SWITCH,
+    "trees": one_of(TREES, "is one of auto, library, flat, as TORPOR_TREES"),
 }
 """The rules for every field of a scenario."""
 
@@ -147,6 +150,7 @@ class Scenario:
     batch_delay_s: float = DEFAULTS.batch_delay_s  # how long a batch smaller than the last one waits for more requests
     device_mib: float | None = None  # of each instance's device, as TORPOR_DEVICE_MEMORY_MIB; None: it has none
     device_kept_bytes: int = DEVICE_KEPT_BYTES  # of these, that CUDA and its libraries keep
+    trees: str = DEFAULTS.trees  # TORPOR_TREES: the times that it changes are the profiles'
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
@@ -190,6 +194,8 @@ class Scenario:
             parts.append(f"{len(self.containers)} containers")
         if self.asynchronous:
             parts.append("asynchronous")
+        if self.trees != DEFAULTS.trees:
+            parts.append(f"{self.trees} trees")
         return ", ".join(parts)
 
     @property

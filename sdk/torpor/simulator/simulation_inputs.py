@@ -74,7 +74,17 @@ class SimulationInputs:
     on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
     response_bytes: float = 0.0  # of an answer, on average, as a ledger has it
     stand_ins: StandIns | None = field(default=None, repr=False)  # for models that the ledger of the profiles lacks
+    by_trees: Mapping[str, "SimulationInputs"] = field(default_factory=dict, repr=False)  # by value of TORPOR_TREES
     steps: tuple[TakenStep, ...] = field(default=(), repr=False)  # by which versions took over, of a ledger
+
+    def fitting(self, scenario: Scenario) -> "SimulationInputs":
+        """These inputs, with the times and sizes that models have under the scenario's TORPOR_TREES, if those were
+        measured apart."""
+        other = self.by_trees.get(scenario.trees)
+        if other is None:
+            return self
+        measured = {name: getattr(other, name) for name in ("profiles", "stand_ins", "spreads", "profiled", "source")}
+        return replace(self, **measured, by_trees={})
 
     def profile(self, name: str) -> ModelProfile:
         """The model's profile; that of a model which a ledger lacks is made by the laws of the others. Raises

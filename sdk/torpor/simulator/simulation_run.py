@@ -90,6 +90,7 @@ def run(
 
     Raises BadTrace for a model that has no profile.
     """
+    inputs = inputs.fitting(scenario)
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace), inputs.response_bytes)
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(

@@ -26,6 +26,7 @@ OWN = {
     "batch_size": 8,
     "batch_delay_s": 0.0125,
     "threads": 3,
+    "trees": "flat",
 }
 
 

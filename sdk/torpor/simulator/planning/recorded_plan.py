@@ -49,7 +49,8 @@ class RecordedPlan:
     @classmethod
     def of(cls, found: Planned) -> "RecordedPlan":
         scenario = None if found.best is None else written(found.best.scenario)
-        return cls(found.goal.slo_s, found.goal.quantile, found.inputs.source, scenario, found.requests)
+        inputs = found.inputs if found.best is None else found.inputs.fitting(found.best.scenario)
+        return cls(found.goal.slo_s, found.goal.quantile, inputs.source, scenario, found.requests)
 
     def inputs(self, folder: Path) -> SimulationInputs:
         """What the plan was simulated with, read again. Files are looked for in the present folder, and then beside the

@@ -20,8 +20,12 @@ from torpor_endpoint.core.pricing.prices import Prices
 
 USED_UP, NOTHING_NEW, OUT_OF_TIME, INTERRUPTED = "used up", "nothing new", "out of time", "interrupted"
 
+NO_TREES: Final = (
+    "TORPOR_TREES: it changes the times and sizes of models, which only a measurement knows: give the profiles of an"
+    " endpoint that runs with another value (--trees)"
+)
 LEFT_OUT: Final = (
-    "TORPOR_TREES, TORPOR_ONNX_WEIGHTS, SAGEMAKER_MODEL_SERVER_WORKERS: they change the times and sizes of models,"
+    "TORPOR_ONNX_WEIGHTS, SAGEMAKER_MODEL_SERVER_WORKERS: they change the times and sizes of models,"
     " which only a measurement knows: tune once with the ledger of an endpoint that runs with each value (--profiles)",
     "TORPOR_MODEL_CONCURRENCY: the simulator does not know it",
     "TORPOR_MODEL_IDLE_SECONDS: a model that leaves memory early saves nothing on the bill",

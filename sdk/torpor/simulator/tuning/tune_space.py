@@ -1,6 +1,6 @@
 """The settings that a tuning may choose together, and the scenario that each choice makes. It simulates nothing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -95,9 +95,10 @@ class TuneSpace:
             self.instance_types, most, self.policies, self.idle_s, self.like, self.keep_alives, self.aws_strict
         )
 
-    def knobs(self, prices: Prices, batches: bool = True) -> tuple[Knob, ...]:
+    def knobs(self, prices: Prices, batches: bool = True, trees: Iterable[str] = ()) -> tuple[Knob, ...]:
         """All settings, those first that change the price most, with the instance types from cheap to dear. Without
-        `batches`, requests share no prediction. Raises BadScenario for a type without a price."""
+        `batches`, requests share no prediction. `trees` are further values of TORPOR_TREES. Raises BadScenario for a
+        type without a price."""
         types = dict.fromkeys(one.instance_type for one in self.planned().always_on(prices) if one.instances == 1)
         own = {SLEEPS, SERVERLESS} if self.aws_strict else set()
         if self.like.asynchronous or self.like.containers:
@@ -120,6 +121,7 @@ class TuneSpace:
             Knob("batch_size", _none_first(self.batch_sizes) if batches else (None,)),
             Knob("batch_delay_s", tuple(sorted(set(self.batch_delays_s))) if batches else (0.0,)),
             Knob("memory_mib", _none_first(self.memory_mib)),
+            Knob("trees", (self.like.trees, *trees), ordered=False),
         )
 
     def scenario(self, chosen: Chosen) -> Scenario:
@@ -129,6 +131,7 @@ class TuneSpace:
         made = self.like.altered(
             policy=chosen["policy"],
             loads_max=chosen["loads_max"],
+            trees=chosen["trees"],
             batch_size=chosen["batch_size"],
             batch_delay_s=chosen["batch_delay_s"] if (chosen["batch_size"] or 1) > 1 else 0.0,
         )

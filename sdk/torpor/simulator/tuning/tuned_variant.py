@@ -16,6 +16,7 @@ from torpor.simulator.tuning.tune_result import (
     INTERRUPTED,
     LEFT_OUT,
     NO_BATCHES,
+    NO_TREES,
     NOTHING_NEW,
     OUT_OF_TIME,
     USED_UP,
@@ -23,6 +24,7 @@ from torpor.simulator.tuning.tune_result import (
 )
 from torpor.simulator.tuning.tune_space import TuneSpace, sizes_of
 from torpor.simulator.tuning.tuned_effects import effects
+from torpor.simulator.tuning.tuned_trees import MeasuredTrees, with_trees
 from torpor.simulator.tuning.tuned_trials import TrialJudge
 from torpor.simulator.tuning.tuning_search import TuningSearch
 from torpor.value_rules import COUNT, MORE, Kind, a, check, optional, whole
@@ -63,6 +65,7 @@ def tune(
     lasts_s: float | None = None,
     requests_max: int = REQUESTS_MAX,
     prices: Prices = PRICES,
+    trees: MeasuredTrees | None = None,
     says: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> TuneResult:
@@ -75,6 +78,8 @@ def tune(
       result, unless the time is over first. An interrupt ends the search with the best so far.
     - `seeds`: how many seeds must confirm the best. One is enough where nothing is drawn.
     - `requests_max`: of a longer trace, only this many requests are simulated, from its beginning.
+    - `trees` has, by value of TORPOR_TREES, the profiles of the models as they were measured with it. `profiles`, or
+      the ledger's, are those of the value in `space.like`.
     - `says` is called with what is simulated next; `clock` has the seconds that `within_s` bounds.
 
     Raises BadTrace, BadScenario, MissingExtra.
@@ -90,23 +95,20 @@ def tune(
     space = _around(space or TuneSpace(), inputs)
     says("reading the trace")
     of = requests_of(inputs.trace)
-    inputs = replace(inputs, scenario=space.like, trace=First(inputs.trace, requests_max))
+    inputs = with_trees(replace(inputs, scenario=space.like, trace=First(inputs.trace, requests_max)), trees)
     batches = any(one.further_s is not None for one in inputs.profiles.values())
-    knobs = space.knobs(prices, batches)
+    knobs = space.knobs(prices, batches, trees or ())
     until_s = clock() + within_s
     search = Search(inputs, goal, space.planned(), prices, says)
     judge = TrialJudge(search, space, evaluations, lambda: clock() >= until_s)
     tuning = TuningSearch(judge, knobs, Proposals(knobs, seed))
-    interrupted = _interrupted(tuning.run)
-    finalists = list[PlanCandidate]()
-    if not interrupted:
-        interrupted = _interrupted(lambda: finalists.extend(_confirmed(judge, inputs, seeds)))
+    finalists, interrupted = _finalists(tuning, judge, inputs, seeds)
     best = _chosen(judge, finalists, goal)
     return TuneResult(
         goal, inputs, prices, min(of, requests_max), of, sizes_of(knobs), best, tuple(judge.tried.values()),
         judge.evaluations, _ended(judge, interrupted),
         () if best is None else effects(judge.choices[best.scenario], knobs, judge), tuple(finalists),
-        (*LEFT_OUT, *(() if batches else (NO_BATCHES,))),
+        (*(() if trees else (NO_TREES,)), *LEFT_OUT, *(() if batches else (NO_BATCHES,))),
     )  # fmt: skip
 
 
@@ -118,6 +120,15 @@ def _inputs(trace: Source | SimulationInputs, read: Callable[[Source], Simulatio
 def _around(space: TuneSpace, inputs: SimulationInputs) -> TuneSpace:
     """The space around what was measured with the traffic, unless its scenario was given."""
     return replace(space, like=inputs.scenario) if space.like == Scenario() else space
+
+
+def _finalists(
+    tuning: TuningSearch, judge: TrialJudge, inputs: SimulationInputs, seeds: int
+) -> tuple[list[PlanCandidate], bool]:
+    """Search, and confirm the best: those with the results of all seeds, and whether an interrupt ended it before."""
+    found = list[PlanCandidate]()
+    interrupted = _interrupted(tuning.run) or _interrupted(lambda: found.extend(_confirmed(judge, inputs, seeds)))
+    return found, interrupted
 
 
 def _interrupted(work: Callable[[], object]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torpor.cli.commands.studies import choices
@@ -31,6 +32,19 @@ def space_of(chosen: Sequence[str], like: "Scenario", aws_strict: bool) -> "Tune
 
     fields = dict(_field(one) for one in chosen)
     return TuneSpace(**fields, like=like, aws_strict=aws_strict)
+
+
+def measured_trees(given: Sequence[str]) -> "dict[str, Path | str]":
+    """By value of TORPOR_TREES, the file of the profiles, as `--trees VALUE=FILE` has them. Raises UsageRefused,
+    TorporError."""
+    found = dict[str, Path | str]()
+    for text in given:
+        value, is_named, file = text.partition("=")
+        if not is_named or not file or value in found:
+            raise UsageRefused(f"--trees is VALUE=FILE, as flat=flat.csv, once for each value; not {text!r}")
+        choices.profiles_file(Path(file), "--trees")
+        found[value] = file
+    return found
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import typer
 
 from torpor.cli.commands.studies import choices, component_results
 from torpor.cli.commands.studies.json_outputs import tune_output
-from torpor.cli.commands.tuning.chosen_values import SETTINGS, space_of
+from torpor.cli.commands.tuning.chosen_values import SETTINGS, measured_trees, space_of
 from torpor.cli.commands.tuning.live_runs import LiveRuns, chosen, ended
 from torpor.cli.commands.tuning.tuned_tables import answer, doubts, show
 from torpor.cli.console import AsJson, print_json
@@ -27,6 +27,10 @@ CHOOSE = (
     f"Choose from these values, as threads=none,1,2; again for each of {', '.join(SETTINGS)}. Else from usual ones."
 )
 EVALUATIONS = "Simulate at most this many choices."
+TREES = (
+    "Also try this TORPOR_TREES, with the sizes and times of the models under it, as flat=flat.csv: a file as of"
+    " --profiles, which then are those of the value in use; again for each."
+)
 WITHIN = "Search for at most this time, as 10m. A search that it ends may end elsewhere with the same seed."
 REQUESTS = "Simulate at most this many requests, from the beginning of the trace."
 CONFIRM = (
@@ -47,6 +51,7 @@ def tune(
     quantile: Annotated[float, typer.Option(help="The share of the requests that must be.")] = 0.99,
     profiles: choices.Profiles = None,
     choose: Annotated[list[str] | None, typer.Option(help=CHOOSE, metavar="NAME=VALUES")] = None,
+    trees: Annotated[list[str] | None, typer.Option(help=TREES, metavar="VALUE=FILE")] = None,
     wake: choices.Wake = None,
     queued: choices.Async = False,
     evaluations: Annotated[int, typer.Option(help=EVALUATIONS, min=1)] = 100,
@@ -92,7 +97,7 @@ def tune(
     priced = choices.prices_from(prices, region)
     found = searched(
         inputs, goal, space=space, evaluations=evaluations, within_s=search_s, seeds=seeds, seed=seed,
-        requests_max=requests, prices=priced,
+        requests_max=requests, prices=priced, trees=measured_trees(trees or ()),
     )  # fmt: skip
     confirmed = live.of(found, priced)
     _tell(found, confirmed, write, out, as_json)
