@@ -34,7 +34,8 @@ CALLS: list[Call] = [
 ]
 LONGEST_MS = 50.0
 BLOCKS = 3_000
-"""By so much may what a process holds differ from one moment to another: some caches forget after a while."""
+"""By so much may what a process holds differ from one moment to another: metrics have more points after each minute of
+traffic, whatever it is, and a request that is kept has dozens."""
 ROUNDS = 8
 PIECES = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"null", b"1e999", b"-1", b"NaN", b"\xff", b"\0", b'"model"']
 PIECES += [b"9223372036854775808", b"\\ud800", b'{"b64": "%"}', b"BYTES", b"BF16", b"[" * 2000, b"0" * 400, b'"data"']
@@ -104,11 +105,15 @@ def test_broken_bodies_neither_hold_the_loop_up_nor_leave_anything_behind(tmp_pa
         while len(seen) <= ROUNDS:
             answered(live, fuzzed(dice, number))
             seen.append(watch.look())
-            if len(seen) > 2 and min(one.longest_ms for one in seen[1:]) <= LONGEST_MS and _stays(seen):
+            if (
+                len(seen) > 2
+                and min(one.longest_ms for one in seen[1:]) <= LONGEST_MS
+                and _stays(seen, max(BLOCKS, number))
+            ):
                 return
     pytest.fail(f"{seen}")
 
 
-def _stays(seen: list[Seen]) -> bool:
-    """Whether a later round has left no more behind than an earlier one."""
-    return any(later.blocks <= earlier.blocks + BLOCKS for earlier, later in pairwise(seen[1:]))
+def _stays(seen: list[Seen], most: int) -> bool:
+    """Whether a later round has left no more behind than an earlier one, but for so many blocks."""
+    return any(later.blocks <= earlier.blocks + most for earlier, later in pairwise(seen[1:]))
