@@ -8,6 +8,7 @@ from torpor_account.aws.wire.asgi import ACCESS, Scope
 from torpor_account.core.access.needs import CallerAccess
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
+from torpor_endpoint.core.model_choice.model_group import ModelTier
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.versions.version_answers import AnsweringVersions
 from torpor_endpoint.faces.choosing_endpoints import endpoint_for, kind_of, named_endpoint
@@ -15,6 +16,7 @@ from torpor_endpoint.faces.finding_models import ONLY_VERSION, FoundModel, answe
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
+from torpor_endpoint.in_service.asked_tiers import tiers_of
 
 
 class SeenModel(NamedTuple):
@@ -62,7 +64,9 @@ class ModelsInSight:
             return any(one.loaded for one in _without_names(live) if one.name in (model, live.name))
         answering = answering_of(live, model)
         keys = {found.target} if answering is None else set(answering.artifacts.values())
-        return any(one["name"] in keys for one in await self.resident(live))
+        instances = [one for pool in live.every_pool for one in pool.ready]
+        tiers = await asyncio.gather(*(tiers_of(one, sorted(keys)) for one in instances))
+        return any(ModelTier.MEMORY in found.values() for found in tiers if found is not None)
 
     async def resident(self, live: FleetEndpoint) -> list[wire.LoadedModel]:
         """The models in memory of any instance of the endpoint."""

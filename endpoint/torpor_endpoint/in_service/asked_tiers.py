@@ -45,5 +45,5 @@ async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> b
 
 
 def _keeping(instance: Incarnation) -> LiveContainer:
-    """The container of many models. A variant that asks has one container alone."""
-    return instance.containers[0]
+    """The container of many models: the first of them, of several."""
+    return next((one for one in instance.containers if one.definition.multi_model), instance.containers[0])

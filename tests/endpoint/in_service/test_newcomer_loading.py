@@ -10,11 +10,13 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
 
+KEEPING = Container("torpor", multi_model=True)
 NAMES = [f"m{number}" for number in range(40)]
 
 
@@ -28,6 +30,7 @@ class FakeContainer:
     fails: bool = False
     answers: bool = True
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    definition: Container = KEEPING
     _at_once: int = 0
 
     @property
