@@ -1,0 +1,188 @@
+"""Random simulations of every kind tell the same story as before: each decision, each request, each life, to the byte.
+
+A change that makes the simulator faster leaves `STORIES` as they are. One that changes what is simulated changes them
+on purpose: the failing test prints the new ones.
+"""
+
+import random
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torpor.simulator.components.component_setup import CopyScaling
+from torpor.simulator.components.components_run import ComponentScenario, one_for_each, run_components
+from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.simulated_variant import Simulation
+from torpor.simulator.scenario import Scenario
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
+from torpor.simulator.simulation_run import run
+from torpor.workloads import Chunk, Recorded
+from torpor.workloads.profile import ContainerProfile, ModelProfile
+from torpor_container.core.residency import Decision
+from torpor_endpoint.core.resource_records import Serverless
+
+MB = 1_000_000
+MODELS, REQUESTS = 40, 500
+TOLD = ("model", "arrived_s", "slot", "routed_s", "ready_s", "done_s", "outcome")
+"""What is told of a request."""
+
+PIPED = (
+    ContainerProfile("before", 20 * MB, predict_s=0.004, predict_delay_s=0.001, start_s=0.3),
+    ContainerProfile("models", models=True),
+    ContainerProfile("after", 10 * MB, predict_s=0.002, threads=2, workers=1),
+)
+KINDS: dict[str, dict[str, Any]] = {
+    "one instance": {},
+    "one instance, GDSF": {"policy": "GDSF"},
+    "one instance, S3-FIFO": {"policy": "S3-FIFO"},
+    "one instance, SIEVE, one load at a time": {"policy": "SIEVE", "loads_max": 1},
+    "three instances": {"instances": 3},
+    "twelve instances, LFUDA": {"instances": 12, "policy": "LFUDA", "threads": 2},
+    "one processor": {"processors": 1, "threads": 4},
+    "one thread": {"threads": 1},
+    "a small disk": {"disk_bytes": 500 * MB},
+    "it knows the trace": {"policy": "BELADY-SIZE"},
+    "it sleeps": {"instances_min": 0, "instances_max": 2, "idle_s": 2.0},
+    "it sleeps, by habits": {"instances_min": 0, "instances_max": 2, "idle_s": 2.0, "keep_alive": "histogram"},
+    "it scales": {"instances_min": 1, "instances_max": 5, "concurrency": 1},
+    "models rest": {"model_idle_s": 2.0},
+    "models rest, by habits": {"model_idle_s": 2.0, "model_keep_alive": "histogram"},
+    "no model cache": {"model_cache": False},
+    "serverless": {"serverless": Serverless(2048, 4)},
+    "asynchronous": {"asynchronous": True, "instances_min": 0, "instances_max": 2, "idle_s": 3.0, "concurrency": 2},
+    "batches": {"batch_size": 4, "batch_delay_s": 0.02, "threads": 1},
+    "a pipeline": {"containers": PIPED, "instances": 2},
+}
+STORIES: dict[str, str] = {
+    "one instance": "1593 47b063541a813b18",
+    "one instance, GDSF": "1707 7a26aead5bc38708",
+    "one instance, S3-FIFO": "1719 437589a2b8113d81",
+    "one instance, SIEVE, one load at a time": "1405 192776d5bdc395bc",
+    "three instances": "907 a8aad9fe5de41a42",
+    "twelve instances, LFUDA": "592 85517a39f5800796",
+    "one processor": "1213 9b056cb6b00c9c58",
+    "one thread": "1411 057490ebc0508099",
+    "a small disk": "1597 a5418537f5e8daa7",
+    "it knows the trace": "1375 f4cfe7b8566d6c96",
+    "it sleeps": "1797 23146ae78700f358",
+    "it sleeps, by habits": "1782 1fd59de269db3b96",
+    "it scales": "1821 16e4e9527bfbfc1e",
+    "models rest": "1703 3cf3012daef6b875",
+    "models rest, by habits": "1877 f2ca1da234a3b433",
+    "no model cache": "1743 9de28a448bf33fdd",
+    "serverless": "637 fb462005009510af",
+    "asynchronous": "1690 c0d5a614484e24a1",
+    "batches": "1839 a94fca5606c127da",
+    "a pipeline": "584 c82359367de3cd40",
+    "components": "501 075c7e87d2d7239d",
+    "components, strictly": "501 14c0f22cfd2afa22",
+}
+
+
+class Told:
+    """A hash of all that happens."""
+
+    def __init__(self) -> None:
+        self.happened = 0
+        self._hash = sha256()
+
+    def add(self, *what: object) -> None:
+        self.happened += 1
+        self._hash.update(repr(what).encode())
+
+    def decided(self, slot: str, decision: Decision) -> None:
+        self.add(slot, decision)
+
+    def ended(self, calls: list[SimulatedCall]) -> None:
+        for call in calls:
+            self.add(*[getattr(call, name, None) for name in TOLD])
+
+    def over(self, simulation: Simulation) -> None:
+        self.add(simulation.counts)
+        for life in simulation.lives:
+            self.add(life)
+
+    def __str__(self) -> str:
+        return f"{self.happened} {self._hash.hexdigest()[:16]}"
+
+
+def drawn(name: str) -> SimulationInputs:
+    """Bursts of requests for models of all sizes, a few of which are called often. No function is used whose last bit
+    may be otherwise on another machine."""
+    dice = random.Random(name)
+    names = [f"model-{number}" for number in range(MODELS)]
+    profiles = {one: profile(one, dice) for one in names}
+    times_s, models, now_us = list[float](), list[int](), 0
+    for _ in range(REQUESTS):
+        now_us += dice.randrange(8_000_000 if dice.random() < 0.02 else 60_000)
+        times_s.append(now_us / 1_000_000)
+        models.append(min(dice.randrange(MODELS), dice.randrange(MODELS)))
+    trace = Recorded(names, [Chunk(np.array(times_s), np.array(models, np.int32))], lasts_s=times_s[-1] + 10.0)
+    return SimulationInputs(trace, profiles, Spreads(), 1, name)
+
+
+def profile(name: str, dice: random.Random) -> ModelProfile:
+    size_bytes = dice.randrange(5 * MB, 120 * MB)
+    return ModelProfile(
+        name,
+        size_bytes,
+        size_bytes + dice.randrange(MB),
+        download_s=dice.randrange(200) / 1000,
+        unpack_s=dice.randrange(20) / 1000,
+        load_s=dice.randrange(100) / 1000,
+        unload_s=dice.choice((0.0, 0.001, 0.05)),
+        predict_s=dice.randrange(60) / 1000,
+        unpack_delay_s=dice.choice((0.0, 0.01)),
+        load_delay_s=dice.choice((0.0, 0.02)),
+        predict_delay_s=dice.choice((0.0, 0.0, 0.03)),
+        mapped_bytes=dice.choice((0, 0, size_bytes // 2)),
+        workers=dice.choice((0, 0, 1)),
+        further_s=dice.choice((None, 0.001)),
+    )
+
+
+def of_variant(name: str) -> Told:
+    told, chosen = Told(), {"memory_bytes": 700 * MB, "processors": 2, "threads": 2, **KINDS[name]}
+    if "serverless" in chosen or "containers" in chosen:
+        del chosen["memory_bytes"]
+    result = run(drawn(name), Scenario(**chosen), told.decided, told.ended, over=told.over)
+    told.add(result.requests, result.failed, result.loads, result.evictions, result.downloads, result.wakes)
+    return told
+
+
+def of_components(strict: bool) -> Callable[[str], Told]:
+    def of(name: str) -> Told:
+        told, inputs = Told(), drawn(name)
+        scaling = CopyScaling(target=1.0, copies_min=1, copies_max=3)
+        fields = {"copies": 1} if strict else {"copies": 0, "scaling": scaling}
+        setups = one_for_each(inputs, **fields)
+        scenario = ComponentScenario(setups, "ml.m5.xlarge", instances=4, strict=strict)
+        result = run_components(inputs, scenario, told.ended)
+        told.add([(one.component, one.requests, one.cold, one.failed, one.copy_s) for one in result.components])
+        return told
+
+    return of
+
+
+PLAYED: dict[str, Callable[[str], Told]] = dict.fromkeys(KINDS, of_variant) | {
+    "components": of_components(False),
+    "components, strictly": of_components(True),
+}
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_random_simulation_tells_the_same_story_as_before(name: str) -> None:
+    assert str(PLAYED[name](name)) == STORIES[name]
+
+
+def test_each_story_is_another_one() -> None:
+    assert STORIES.keys() == PLAYED.keys()
+    assert len(set(STORIES.values())) == len(STORIES)
+
+
+if __name__ == "__main__":
+    for each, play in PLAYED.items():
+        print(f'    "{each}": "{play(each)}",')
