@@ -98,7 +98,7 @@ class VersionSwitches:
             self._under_way[step.key] = pair
             copies = sum(_holds(instance, step.beside) for instance in simulation.handovers.ready)
             for instance in simulation.handovers.ready.first(step.key, copies):
-                instance.expect(step.key)
+                instance.idle.expect(step.key)
 
 
 def recorded_steps(trace: Trace) -> tuple[TakenStep, ...]:
@@ -127,7 +127,7 @@ def _withdraw(known: tuple[SimulatedInstance, str]) -> None:
     if in_use(instance.memory, key):
         instance.kernel.after(LOOK_S, _withdraw, known)
         return
-    instance.drop(key, WITHDRAWN)
+    instance.idle.drop(key, WITHDRAWN)
     instance.disk.drop(key, WITHDRAWN)
 
 

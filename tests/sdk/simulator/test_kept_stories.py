@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import CopyScaling
-from torpor.simulator.components.components_run import ComponentScenario, one_for_each, run_components
+from torpor.simulator.components.components_run import one_for_each, run_components
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.simulator.scenario import Scenario
@@ -28,6 +29,9 @@ MB = 1_000_000
 MODELS, REQUESTS = 40, 500
 TOLD = ("model", "arrived_s", "slot", "routed_s", "ready_s", "done_s", "outcome")
 """What is told of a request."""
+
+DECIDED = ("at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
+COUNTED = ("loads", "load_s", "downloads", "unloads", "wakes", "dropped", "throttled")
 
 PIPED = (
     ContainerProfile("before", 20 * MB, predict_s=0.004, predict_delay_s=0.001, start_s=0.3),
@@ -94,16 +98,16 @@ class Told:
         self._hash.update(repr(what).encode())
 
     def decided(self, slot: str, decision: Decision) -> None:
-        self.add(slot, decision)
+        self.add(slot, *[getattr(decision, name) for name in DECIDED])
 
     def ended(self, calls: list[SimulatedCall]) -> None:
         for call in calls:
             self.add(*[getattr(call, name, None) for name in TOLD])
 
     def over(self, simulation: Simulation) -> None:
-        self.add(simulation.counts)
+        self.add(*[getattr(simulation.counts, name) for name in COUNTED])
         for life in simulation.lives:
-            self.add(life)
+            self.add(life.slot, life.began_s, life.ready_s, life.retired_s, life.ended_s)
 
     def __str__(self) -> str:
         return f"{self.happened} {self._hash.hexdigest()[:16]}"

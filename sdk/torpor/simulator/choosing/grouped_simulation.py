@@ -65,7 +65,7 @@ class GroupChooser:
         moment = ChoiceMoment(self.group, need, states, self._rate.called(now_s))
         choice = self.rule(moment)
         if choice.later is not None and ready.count:
-            ready.pick(choice.later).expect(choice.later)
+            ready.pick(choice.later).idle.expect(choice.later)
         call = SimulatedCall(choice.model, now_s)
         self._asked[id(call)] = AskedNeed(need, need.max_cost is not None and self._costs_more(choice.model, moment))
         return call

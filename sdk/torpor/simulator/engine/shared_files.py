@@ -14,22 +14,22 @@ class SharedFiles:
 
     def __init__(self, profiles: Mapping[str, ModelProfile]) -> None:
         self._profiles = profiles
-        self._holders = Counter[str]()
+        self.holders = Counter[str]()  # by model: how many instances map its file
 
     def needed_bytes(self, profile: ModelProfile) -> int:
         """What the model costs one more instance."""
-        return profile.charged_bytes(self._holders[profile.name] + 1) if profile.mapped_bytes else profile.memory_bytes
+        return profile.charged_bytes(self.holders[profile.name] + 1) if profile.mapped_bytes else profile.memory_bytes
 
     def loaded(self, profile: ModelProfile) -> int:
         """One more instance has the model in memory. What it costs there."""
         needed_bytes = self.needed_bytes(profile)
         if profile.mapped_bytes:
-            self._holders[profile.name] += 1
+            self.holders[profile.name] += 1
         return needed_bytes
 
     def unloaded(self, profile: ModelProfile) -> None:
         if profile.mapped_bytes:
-            self._holders[profile.name] -= 1
+            self.holders[profile.name] -= 1
 
     def ended(self, memory: Residency) -> None:
         """An instance is gone, with the models that it had in memory."""
@@ -39,11 +39,11 @@ class SharedFiles:
     def look(self, memory: Residency, now_s: float) -> None:
         """An instance looks at its models, as the container does before a load without room: others may map what this
         one maps, or no longer."""
-        if not self._holders:
+        if not self.holders:
             return
         for name, model in memory:
             profile = self._profiles[name]
             if profile.mapped_bytes:
-                charged_bytes = profile.charged_bytes(self._holders[name])
+                charged_bytes = profile.charged_bytes(self.holders[name])
                 if charged_bytes != model.size_bytes:
                     memory.resized(name, charged_bytes, now_s, REASON)

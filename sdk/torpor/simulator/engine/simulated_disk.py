@@ -48,7 +48,7 @@ class SimulatedDisk:
 
     def release(self, name: str) -> None:
         """The model's files are not in use any more."""
-        if self.residency.released(name):
+        if self.residency.released(name) and self._waiters.waiting:
             self._waiters.notify()
 
     def drop(self, name: str, reason: str) -> None:
@@ -60,11 +60,12 @@ class SimulatedDisk:
         now_s = self.kernel.now_s
         plan = self.residency.admit(model.name, model.profile.disk_bytes, now_s)
         if isinstance(plan, Admit):
-            self._delete(plan.victims)
+            if plan.victims:
+                self._delete(plan.victims)
             self.counts.downloads += 1
             model.factor, model.since_s = self.spread.load(), now_s
             delay_s = model.profile.download_s + model.profile.unpack_delay_s
-            self.kernel.after(delay_s * model.factor, self._unpack, model)
+            self.kernel.at(now_s + delay_s * model.factor, self._unpack, model)
         elif isinstance(plan, Refuse):
             self.residency.failed(model.name, plan.reason, now_s)
             self._waiters.notify()
@@ -80,15 +81,19 @@ class SimulatedDisk:
         name, now_s = model.name, self.kernel.now_s
         self.residency.loaded(name, model.profile.disk_bytes, now_s - model.since_s, now_s)
         self.stored[name] = None
-        self._waiters.notify()
-        self._delete(self.residency.evict_excess(name, now_s))
+        if self._waiters.waiting:
+            self._waiters.notify()
+        if victims := self.residency.evict_excess(name, now_s):
+            self._delete(victims)
         self.fetched(model)
 
     def _delete(self, names: tuple[str, ...]) -> None:
+        now_s = self.kernel.now_s
         for name in names:
             del self.stored[name]
-            self.kernel.soon(self._deleted, name)
+            self.kernel.at(now_s, self._deleted, name)
 
     def _deleted(self, name: str) -> None:
         self.residency.unloaded(name, 0.0, self.kernel.now_s)
-        self._waiters.notify()
+        if self._waiters.waiting:
+            self._waiters.notify()

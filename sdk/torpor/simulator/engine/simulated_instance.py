@@ -1,7 +1,7 @@
 """One simulated instance: the loads and evictions of its memory tier, in virtual time as the keeper does them.
 
 This module decides nothing. `torpor_container.core.residency` decides which model is loaded, which one waits and which
-one is evicted; `torpor_container.core.resting` decides which idle model is unloaded.
+one is evicted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
 )
 from torpor.simulator.engine.handovers.brought_models import BroughtModels, in_use
+from torpor.simulator.engine.idle_models import IdleModels
 from torpor.simulator.engine.on_device.device_predictions import DevicePredictions
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
@@ -59,6 +60,7 @@ class SimulatedInstance(PlacedInstance):
     containers: Sequence[SimulatedContainer | None] = ()  # of a pipeline; None is the one with the models
     device: Residency | None = None  # of the memory of its device, if it has one
     brought: BroughtModels = field(init=False)
+    idle: IdleModels = field(init=False)
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
     _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
@@ -66,13 +68,12 @@ class SimulatedInstance(PlacedInstance):
     _ready: Action = field(init=False)
     _left: Action = field(init=False)
     _predictions: SimulatedPredictions = field(init=False)
-    _minds_idle: bool = field(init=False)  # whether a model that served its last request may leave for that reason
 
     def __post_init__(self) -> None:
         self._waiters = WaitingRoom(self.kernel, self.memory)
-        self._minds_idle = self.resting is not None or not self.cache or self.memory.selective
-        known = self.kernel, self.memory, self.resting, self._models, self._waiters, self._minds_idle
-        self.brought = BroughtModels(*known, self._lead, self._idle)
+        of = self.kernel, self.memory, self.resting
+        self.idle = IdleModels(*of, self._waiters, self.cache, self._lead, self._dismiss)
+        self.brought = BroughtModels(*of, self._models, self._waiters, self._lead, self.idle)
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready, self._left = self.disk.fetch, self._load, self._loaded, self._unloaded
         predicts = self.kernel, self.turns, self.processors, self.spread, self._predicted
@@ -93,10 +94,12 @@ class SimulatedInstance(PlacedInstance):
             return
         self.in_flight += 1  # as `took` does, without a call
         self.fleet.in_flight += 1
-        if self.resting is None:
-            self._request(call)
-        else:
+        if self.resting is not None:
             self._enter(call)
+        elif self.memory.hit(call.model, call.routed_s):
+            self._found(call)
+        else:
+            self._missed(call)
 
     def _send(self, call: SimulatedCall) -> None:
         """To the container that the request's machine has chosen."""
@@ -119,31 +122,25 @@ class SimulatedInstance(PlacedInstance):
             self.resting.called(call.model, self.kernel.now_s)
         self._request(call)
 
-    def rest(self) -> None:
-        """Once a second: unload the models whose keep-alive is over, and load those that it expects calls for."""
-        if self.resting is None:
-            return
-        now_s = self.kernel.now_s
-        moves = self.resting.look((name for name, model in self.memory if not model.pins), now_s)
-        for name in moves.leaving:
-            self.drop(name, "nobody calls")
-        for name in moves.coming:
-            self.expect(name)
-
-    def expect(self, name: str) -> None:
-        """Load a model for which a call is expected, unless it is there or on its way."""
-        if self.memory.expect(name, self.kernel.now_s):
-            self._lead(name).expected = True
+    def rest_no_more(self) -> None:
+        """The instance is stopping: its models rest no more."""
+        self.resting = self.idle.resting = None
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _request(self, call: SimulatedCall) -> None:
-        name, now_s = call.model, self.kernel.now_s
-        if self.memory.hit(name, now_s):
-            call.outcome = FOUND
-            call.ready_s = now_s
-            self._predictions.ask(call, self._models[name])
-            return
-        plan = self.memory.missed(name, now_s)
+        if self.memory.hit(call.model, self.kernel.now_s):
+            self._found(call)
+        else:
+            self._missed(call)
+
+    def _found(self, call: SimulatedCall) -> None:
+        call.outcome = FOUND
+        call.ready_s = self.kernel.now_s
+        self._predictions.ask(call, self._models[call.model])
+
+    def _missed(self, call: SimulatedCall) -> None:
+        name = call.model
+        plan = self.memory.missed(name, self.kernel.now_s)
         if plan is WAIT:
             self._models[name].waiting.append(call)
         elif plan is LEAD:
@@ -153,18 +150,19 @@ class SimulatedInstance(PlacedInstance):
 
     def _lead(self, name: str) -> InstanceModel:
         model = self._models[name] = InstanceModel(name, self.profiles[name])
-        self.kernel.soon(self._fetch, model)
+        self.kernel.at(self.kernel.now_s, self._fetch, model)
         return model
 
     def _admit(self, model: InstanceModel) -> None:
-        size_bytes = self.files.needed_bytes(model.profile)
-        if not self.memory.has_room(size_bytes):
-            self.files.look(self.memory, self.kernel.now_s)
-        plan = self.memory.admit(model.name, size_bytes, self.kernel.now_s)
+        profile, now_s = model.profile, self.kernel.now_s
+        size_bytes = self.files.needed_bytes(profile) if profile.mapped_bytes else profile.memory_bytes
+        if self.files.holders and not self.memory.has_room(size_bytes):
+            self.files.look(self.memory, now_s)
+        plan = self.memory.admit(model.name, size_bytes, now_s)
         if isinstance(plan, Admit):
             self.counts.loads += 1
             model.factor = self.spread.load()
-            self.kernel.after(self._dismiss(plan.victims), self._begun, model)
+            self.kernel.at(now_s + self._dismiss(plan.victims) if plan.victims else now_s, self._begun, model)
         elif isinstance(plan, Refuse):
             self.disk.release(model.name)
             self._fail(model, plan.reason)
@@ -180,7 +178,7 @@ class SimulatedInstance(PlacedInstance):
         if model.profile.load_delay_s:
             self.kernel.after(model.profile.load_delay_s * model.factor, self._read, model)
         else:
-            self._read(model)
+            self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
     def _read(self, model: InstanceModel) -> None:
         self.processors.after(model.profile.load_s * model.factor, self._ready, model)
@@ -190,49 +188,46 @@ class SimulatedInstance(PlacedInstance):
         took_s = now_s - model.since_s
         self.counts.load_s += took_s
         self.disk.release(name)
-        self.memory.loaded(name, self.files.loaded(model.profile), took_s, now_s)
+        profile = model.profile
+        size_bytes = self.files.loaded(profile) if profile.mapped_bytes else profile.memory_bytes
+        self.memory.loaded(name, size_bytes, took_s, now_s)
         if victims := self.memory.evict_excess(name, now_s):
             self._dismiss(victims)
         for call in model.waiting:
             call.ready_s = now_s
             self._predictions.ask(call, model)
         model.waiting.clear()
-        self._waiters.notify()
+        if self._waiters.waiting:
+            self._waiters.notify()
         if model.expected:
-            self.kernel.soon(self._unpin, name)
-        self.brought.ended(model, True)
-
-    def _unpin(self, name: str) -> None:
-        """End the pin of a load that no request asked for. As in the keeper, those that wait have asked again."""
-        if self.memory.released(name):
-            self._release(name)
+            self.kernel.soon(self.idle.loaded_before, name)
+        if model.brought is not None:
+            self.brought.ended(model, True)
 
     def _dismiss(self, names: tuple[str, ...]) -> float:
         """Start to unload these models. Returns the seconds until the last one is unloaded."""
-        longest_s = 0.0
+        longest_s, now_s = 0.0, self.kernel.now_s
         for name in names:
             self.counts.unloads += 1
             model = self._models[name]
             unload_s = model.profile.unload_s
-            self.kernel.after(unload_s, self._left, model)
+            self.kernel.at(now_s + unload_s, self._left, model)
             if longest_s < unload_s:
                 longest_s = unload_s
-        self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
+        if self.leaving_until_s < now_s + longest_s:
+            self.leaving_until_s = now_s + longest_s
         return longest_s
-
-    def drop(self, name: str, reason: str) -> None:
-        """Unload a model, unless it is in use."""
-        if self.memory.drop(name, reason, self.kernel.now_s):
-            self._dismiss((name,))
 
     def _unloaded(self, model: InstanceModel) -> None:
         name, now_s = model.name, self.kernel.now_s
         self.memory.unloaded(name, model.profile.unload_s, now_s)
         del self._models[name]
-        self.files.unloaded(model.profile)
+        if model.profile.mapped_bytes:
+            self.files.unloaded(model.profile)
         if not self.cache:
             self.disk.drop(name, "ModelCacheSetting is Disabled")
-        self._waiters.notify()
+        if self._waiters.waiting:
+            self._waiters.notify()
 
     def _fail(self, model: InstanceModel, reason: str) -> None:
         now_s = self.kernel.now_s
@@ -261,25 +256,14 @@ class SimulatedInstance(PlacedInstance):
 
     # -- the prediction --------------------------------------------------------------------------------------------
     def _predicted(self, call: SimulatedCall) -> None:
-        if self.memory.released(call.model) and (self._waiters.waiting or self._minds_idle):
-            self._idle(call.model)
+        if self.memory.released(call.model) and (self._waiters.waiting or self.idle.minded):
+            self.idle.ended(call.model)
         if self.containers:
             call.used_until_s = call.done_s
             self._passed(call)
-        else:
-            self._answer(call)
-
-    def _idle(self, name: str) -> None:
-        """The model has served its last request for now."""
-        if self.resting is not None:
-            self.resting.ended(name, self.kernel.now_s)
-        if self._waiters.waiting or not self.cache:
-            self._release(name)
-        if self.memory.selective and self.cache and self.memory.drop_unless_kept(name, self.kernel.now_s):
-            self._dismiss((name,))
-
-    def _release(self, name: str) -> None:
-        """The model is idle. If no request asked for its load, the keep-alive does not count this as a use."""
-        if not self.cache:
-            self.drop(name, "ModelCacheSetting is Disabled")
-        self._waiters.notify()
+            return
+        self.in_flight -= 1  # as `_answer` does, without a call
+        self.fleet.in_flight -= 1
+        self.calls.ended(call)
+        if self.retired and not self.in_flight:
+            self.emptied(self.slot)

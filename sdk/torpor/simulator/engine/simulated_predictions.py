@@ -41,8 +41,11 @@ class SimulatedPredictions:
         if charged_s is None:
             self.turns.wait(queue, call, now_s)
             self._give_turns()
-        else:
+        elif predictor.predict_delay_s:
             self._begin(call, charged_s)
+        else:  # as `_begin` does, without a call
+            call.charged_s, call.predict_began_s = charged_s, now_s
+            self.processors.after(predictor.predict_s * self.spread.predict(), self._end, call)
 
     def _give_turns(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):

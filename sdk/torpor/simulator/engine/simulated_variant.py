@@ -287,7 +287,7 @@ class Simulation:
         self._ready.offer(_number(life.slot), instance)
         self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
         if self.plan.machine.models_rest is not None:
-            self.kernel.after(PERIOD_S, self._rest, (instance, life))
+            instance.idle.rest_while(lambda: life.ended_s is None and not self.quiet)
 
     def _route_held(self, held: deque[SimulatedCall]) -> None:
         """Route the held requests, after all instances that become ready at this moment are ready."""
@@ -309,7 +309,7 @@ class Simulation:
     def _close(self, slot: str) -> None:
         """Stop an instance whose requests have all ended, once its models are unloaded."""
         instance, now_s = self._draining[slot][1], self.kernel.now_s
-        instance.resting = None
+        instance.rest_no_more()
         if instance.leaving_until_s > now_s:
             self.kernel.at(min(instance.leaving_until_s, now_s + CLOSE_S), self._gone, slot)
         else:
@@ -360,13 +360,6 @@ class Simulation:
         threads = profile.threads or self.plan.machine.threads
         spread = self.container_spreads[number] if self.container_spreads else EXACT
         return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
-
-    def _rest(self, running: tuple[SimulatedInstance, SimulatedLife]) -> None:
-        """Unload idle models, once a second since the instance became ready, as the container does."""
-        instance, life = running
-        if life.ended_s is None and not self.quiet:
-            instance.rest()
-            self.kernel.after(PERIOD_S, self._rest, running)
 
 
 def _number(slot: str) -> int:

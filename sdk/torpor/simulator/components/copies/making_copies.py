@@ -23,9 +23,6 @@ from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_endpoint.core.pricing.catalogue import INSTANCE_DISK_MIB
 
-REST_S = 1.0
-"""How often a container looks for models whose keep-alive is over."""
-
 MadeCopy = SimulatedCopy | SimulatedInstance
 
 
@@ -77,7 +74,7 @@ class CopyMaker:
     def gone(self, copy: MadeCopy) -> None:
         """The copy has ended, with the models that it had in memory."""
         if isinstance(copy, SimulatedInstance):
-            copy.resting = None
+            copy.rest_no_more()
             self._files.ended(copy.memory)
         if copy.disk is not None:
             self._disks[copy.slot] = dict(copy.disk.stored)
@@ -117,7 +114,7 @@ class CopyMaker:
             resting=rests,
         )
         if rests is not None:
-            self.kernel.after(REST_S, self._rest, made)
+            made.idle.rest_while(self._goes_on)
         return made
 
     def _disk(self, slot: str, processors: Processors, taken_bytes: int) -> SimulatedDisk:
@@ -127,12 +124,9 @@ class CopyMaker:
         stored = self._disks.setdefault(slot, {})
         return SimulatedDisk(self.kernel, tier, self._slowed, self.counts, processors, self.spread, stored)
 
-    def _rest(self, copy: SimulatedInstance) -> None:
-        """Once a second, until the copy has ended, or nothing more happens."""
-        if copy.resting is None or (self.trace_over() and not self.calls.traffic.demand):
-            return
-        copy.rest()
-        self.kernel.after(REST_S, self._rest, copy)
+    def _goes_on(self) -> bool:
+        """Whether anything more happens."""
+        return not self.trace_over() or bool(self.calls.traffic.demand)
 
 
 def _slowed(profile: ModelProfile, slower: float) -> ModelProfile:

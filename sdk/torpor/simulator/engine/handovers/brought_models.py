@@ -6,6 +6,7 @@ It decides nothing: the residency plans such a load as it plans one for a reques
 from collections.abc import Callable
 
 from torpor.simulator.engine.call_records import Brought, InstanceModel
+from torpor.simulator.engine.idle_models import IdleModels
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.engine.waiting_room import WaitingRoom
 from torpor_container.core.occupancy import ModelStage
@@ -20,8 +21,7 @@ def in_use(memory: Residency, name: str) -> bool:
 
 
 class BroughtModels:
-    """What one instance brings. `lead` begins the load of a model, and `unused` is called with one whose last use has
-    ended, if the instance `minds` that."""
+    """What one instance brings. `lead` begins the load of a model, and `idle` hears of one whose last use has ended."""
 
     def __init__(
         self,
@@ -30,18 +30,16 @@ class BroughtModels:
         resting: Resting | None,
         models: dict[str, InstanceModel],
         waiters: WaitingRoom,
-        minds: bool,
         lead: Callable[[str], InstanceModel],
-        unused: Callable[[str], None],
+        idle: IdleModels,
     ) -> None:
         self._kernel = kernel
         self._memory = memory
         self._resting = resting
         self._models = models
         self._waiters = waiters
-        self._minds = minds
         self._lead = lead
-        self._unused = unused
+        self._idle = idle
 
     def has(self, name: str) -> bool:
         """Whether a request for this model begins no load."""
@@ -75,5 +73,5 @@ class BroughtModels:
             self._waiters.wait(self._bring, wanted)
 
     def _unpin(self, name: str) -> None:
-        if self._memory.released(name) and (self._waiters.waiting or self._minds):
-            self._unused(name)
+        if self._memory.released(name) and (self._waiters.waiting or self._idle.minded):
+            self._idle.ended(name)
