@@ -24,7 +24,7 @@ from torpor.simulator.scenario import MIB, OWN_BYTES, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
 from torpor.workloads import BadTrace, LedgerFile
 from torpor.workloads.profile import ModelProfile
-from torpor.workloads.trace_formats.ledger_trace import check_tables
+from torpor.workloads.trace_formats.ledger_trace import check_tables, unreadable
 from torpor_container import typed_json
 from torpor_container.settings import BY_FIELD
 from torpor_endpoint.core.components.component_variants import PREFIX, component_of
@@ -83,7 +83,7 @@ def has_components(path: Path, endpoint: str | None) -> str | None:
             found = {name for name, _ in ledger.execute(VARIANTS, (endpoint,))}
             others = {name for (name,) in ledger.execute(OTHERS, (endpoint,))}
     except sqlite3.Error as error:
-        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+        raise unreadable(path, error) from error
     return next(iter(found)) if len(found) == 1 and not others - found else None
 
 

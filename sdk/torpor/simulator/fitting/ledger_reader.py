@@ -16,7 +16,7 @@ from torpor.simulator.fitting.variant_records import (
     Whole,
 )
 from torpor.workloads.trace import BadTrace
-from torpor.workloads.trace_formats.ledger_trace import ONE, check_tables, one_variant
+from torpor.workloads.trace_formats.ledger_trace import ONE, check_tables, one_variant, unreadable
 from torpor_container import typed_json, wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
 from torpor_endpoint.core.ledger_records import cold_load
@@ -143,7 +143,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             artifacts = {model or one[1]: each_bytes for model, each_bytes in fetched}
             response_bytes, first_s = ledger.execute(ANSWERS, one).fetchone()
     except sqlite3.Error as error:
-        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+        raise unreadable(path, error) from error
     single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
     own_bytes = {container: own for container, _, _, own in looked if container in pipeline}
     if own_bytes:

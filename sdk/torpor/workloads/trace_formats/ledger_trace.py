@@ -221,7 +221,16 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             check_tables(ledger, path)
             yield ledger
     except sqlite3.Error as error:
-        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: sqlite3.Error) -> BadTrace:
+    """What to do about a ledger that SQLite cannot read, or in which it does not find what this version looks for."""
+    if str(error).startswith("no such"):
+        todo = "`torpor up --data-dir` of this version, once with its folder, brings it up to date"
+        return BadTrace(f"{path} is a ledger of an earlier version ({error}): {todo}")
+    todo = "If it is cut short, copy it again: `torpor ledger` copies one that is in use"
+    return BadTrace(f"{path} cannot be read as a ledger: {error}. {todo}")
 
 
 def check_tables(ledger: sqlite3.Connection, path: Path) -> None:

@@ -365,6 +365,20 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
         fitted(tmp_path / "other.sqlite")
 
 
+def test_a_ledger_that_is_cut_short_or_too_old_says_what_to_do(tmp_path: Path) -> None:
+    found(tmp_path, [load("a")])
+    whole = tmp_path / "ledger.sqlite"
+    (tmp_path / "cut.sqlite").write_bytes(whole.read_bytes()[:20_000])
+    with pytest.raises(
+        BadTrace, match=r"cut\.sqlite cannot be read as a ledger: .*\. If it is cut short, copy it again"
+    ):
+        fitted(tmp_path / "cut.sqlite")
+    with closing(sqlite3.connect(whole)) as ledger, ledger:
+        ledger.execute("ALTER TABLE cold_starts DROP COLUMN effort")
+    with pytest.raises(BadTrace, match=r"is a ledger of an earlier version \(no such column: effort\): `torpor up"):
+        fitted(whole)
+
+
 def test_a_ledger_with_too_few_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="houses/v has no recorded load: call models that are not in memory, or give"):
         found(tmp_path, [invocation(model="a")])
