@@ -86,6 +86,7 @@ def test_a_histogram_is_the_rule_applied_to_all_gaps_after_each_of_them(middle: 
         ([0, 4] * 8, True),  # the variance is twice the mean
         ([0, 5] * 8, False),
         ([0] * 95 + [9] * 5, True),  # the mean is below one
+        ([0] * 9 + [10], False),  # it is one
     ],
 )
 def test_gaps_teach_if_they_are_enough_within_the_bins_and_regular(bins: list[int], learns: bool) -> None:

@@ -95,10 +95,10 @@ class Napping:
 def test_models_that_are_expected_together_come_in_the_order_of_their_last_uses() -> None:
     waits = iter((20.0, 19.0, 18.0))
     resting = Resting(lambda: Napping(Nap(5.0, wait_s := next(waits), wait_s + 10.0)))
-    for second, name in enumerate("abc"):
+    for second, name in enumerate("cab"):
         resting.ended(name, float(second))  # which are due at 20
     assert resting.look([], 10.0) == NOBODY
-    assert resting.look([], 20.0).coming == ("a", "b", "c")
+    assert resting.look([], 20.0).coming == ("c", "a", "b")
     assert resting.look([], 20.0) == NOBODY
 
 
@@ -136,18 +136,24 @@ def test_all_are_looked_at_once_in_a_minute() -> None:
 
 
 def test_checks_that_are_out_of_date_are_not_kept_for_ever_and_the_others_are() -> None:
-    shorter = Napping(Nap(1000.0, 1000.0, 1000.0))
+    shorter = Napping(once(0.5))
     resting = Resting(lambda: shorter)
+    resting.ended("over", 0.0)
+    assert resting.look([], 0.5) == NOBODY
+    shorter.set = once(1000.0)
     for name in "abc":
         resting.ended(name, 0.0)
         for _ in range(100):
             shorter.set = once(shorter.set.sleep_s - 1.0)
             resting.ended(name, 0.0)
-            assert len(resting._checks) <= 4 * 3 + 8
-    assert resting.look([], 0.0) == NOBODY
+            assert len(resting._checks) <= 4 * 4 + 8
+            assert resting._checks[0] == min(resting._checks)
+    assert resting.look([], 1.0) == NOBODY
     assert resting.next_check_s() == 700.0
     assert [resting.look("abc", at_s).leaving for at_s in (699.0, 700.0, 701.0)] == [(), ("c",), ()]
     assert resting.next_check_s() == 800.0
+    resting.look([], 900.0)
+    assert resting.next_check_s() is None
 
 
 # -- the rule itself ---------------------------------------------------------------------------------------------------

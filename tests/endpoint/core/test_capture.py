@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.core.capture import (
+    HEADS_MAX,
     PIECE,
+    UNKNOWN_TYPE,
     CapturedBody,
     CapturedRequest,
     CapturedStream,
@@ -97,6 +99,34 @@ def test_a_text_that_was_cut_stays_a_text_up_to_its_last_whole_character(text: s
     assert len(kept) - len(side["data"].encode()) < 4
 
 
+@pytest.mark.parametrize("letter", ["a", "\x7f", "\x80", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff"])
+def test_a_text_that_was_cut_loses_the_begun_character_and_no_other(letter: str) -> None:
+    whole = f"1,{letter}{letter}".encode()
+    for end in range(len(whole) + 1):
+        side = read(request(CapturedBody("text/csv", [whole[:end]], broken=True)))["captureData"]["endpointInput"]
+        assert (side["encoding"], side["data"]) == ("CSV", whole[:end].decode(errors="ignore"))
+
+
+def test_the_words_of_records_are_those_that_their_readers_know() -> None:
+    assert [one.value for one in Encoding] == ["CSV", "JSON", "BASE64"]
+    assert [one.value for one in CapturedStream] == ["Complete", "Failed", "CallerLeft"]
+    assert UNKNOWN_TYPE == "application/octet-stream"
+    metadata = read(request(CapturedBody("text/csv", []), None, face="v2", choice="cheapest"))["eventMetadata"]
+    assert (metadata["torporFace"], metadata["torporChoice"]) == ("v2", "cheapest")
+
+
+def test_an_encoder_writes_the_time_of_each_record_and_forgets_content_types() -> None:
+    encoder, body = LineEncoder(CAPTURE), CapturedBody("text/csv", [])
+    times = [
+        json.loads("".join(encoder.line(request(body)._replace(at_s=at_s))))["eventMetadata"]["inferenceTime"]
+        for at_s in (-2.0, 0.0, 1.0, 1.5, 2.0)
+    ]
+    assert [time[-4:] for time in times] == [":58Z", ":00Z", ":01Z", ":01Z", ":02Z"]
+    for number in range(3 * HEADS_MAX):
+        list(encoder.line(request(CapturedBody(f"text/{number}", []))))
+        assert len(encoder._heads) <= HEADS_MAX
+
+
 @given(st.binary())
 def test_a_cut_body_that_is_no_text_keeps_every_byte(kept: bytes) -> None:
     side = read(request(None, CapturedBody("image/png", [kept], broken=True)))["captureData"]["endpointOutput"]
@@ -142,9 +172,16 @@ def test_a_text_that_is_not_utf_8_is_kept_in_base64() -> None:
 
 @pytest.mark.parametrize(
     ("destination", "prefix"),
-    [("s3://bucket/captured", "captured/"), ("s3://bucket/a/b/", "a/b/"), ("s3://bucket", ""), ("s3://bucket/", "")],
+    [
+        ("s3://bucket/MAX", "MAX/"),
+        ("s3://bucket/captured", "captured/"),
+        ("s3://bucket/a/b/", "a/b/"),
+        ("s3://bucket", ""),
+        ("s3://bucket/", ""),
+    ],
 )
 def test_the_key_names_endpoint_variant_and_hour(destination: str, prefix: str) -> None:
     one = CapturedRequest(DataCapture(destination, 100), "Shop", "blue", "event-1", AT_S, None, None)
     assert key_prefix(one) == ("bucket", f"{prefix}Shop/blue/2026/09/21/14/")
     assert file_name(AT_S, "uuid") == "13-20-062-uuid.jsonl"
+    assert file_name(1.999_999, "uuid") == "00-01-999-uuid.jsonl"

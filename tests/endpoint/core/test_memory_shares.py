@@ -11,6 +11,7 @@ from torpor_endpoint.core.memory_shares import (
     MIB,
     MOVE_MIN_BYTES,
     ContainerMemory,
+    MemoryPlan,
     fair_budgets,
     first_budgets,
     raised_budgets,
@@ -81,6 +82,54 @@ def test_a_container_that_starts_again_gets_its_share_or_what_is_free() -> None:
     assert replacement_budget(1000 * MIB, [of(700, 1200)], 500 * MIB) == MIB
 
 
+def test_head_room_is_a_quarter_of_what_is_used_in_whole_bytes_and_at_least_as_much_as_a_large_request_may_need() -> (
+    None
+):
+    assert [one.head_bytes for one in (of(0, 0), of(0, 512), of(0, 800))] == [128 * MIB, 128 * MIB, 200 * MIB]
+    assert str(ContainerMemory(0, 800 * MIB + 3).head_bytes) == str(200 * MIB)
+    assert (MIB, MOVE_MIN_BYTES) == (2**20, 2**24)
+
+
+def test_a_container_presses_once_it_has_less_than_a_quarter_of_its_head_room() -> None:
+    assert not ContainerMemory(MIB, 0, fixed=True, lacked_room=True).presses
+    assert not of(432, 400).presses
+    assert ContainerMemory(432 * MIB - 1, 400 * MIB).presses
+    odd = 4 * (128 * MIB + 1)
+    assert not ContainerMemory(odd + 32 * MIB, odd).presses
+    assert of(432, 400, lacked_room=True).presses
+    plain = ContainerMemory(432 * MIB, 400 * MIB)
+    assert (plain.lacked_room, plain.fixed) == (False, False)
+
+
+def test_a_plan_says_whose_budgets_are_their_owners() -> None:
+    assert MemoryPlan.of(1000 * MIB, [None, 400 * MIB]) == MemoryPlan(1000 * MIB, (600 * MIB, 400 * MIB), (False, True))
+
+
+def test_first_budgets_are_whole_mebibytes_down_to_one_each() -> None:
+    assert first_budgets(10 * MIB, [None] * 3) == (3 * MIB,) * 3
+    assert str(first_budgets(10 * MIB + 5, [None] * 3)) == str((3 * MIB,) * 3)
+    assert first_budgets(10 * MIB, [7 * MIB, None, None, None]) == (7 * MIB, MIB, MIB, MIB)
+    with pytest.raises(ValueError, match=r"are 7.5 MiB together, and .* 10 MiB .* also for those without a value$"):
+        first_budgets(10 * MIB, [int(7.5 * MIB), None, None, None])
+    with pytest.raises(ValueError, match=r"are 11 MiB together, and .* 10 MiB for all containers$"):
+        first_budgets(10 * MIB, [11 * MIB])
+
+
+def test_budgets_move_for_a_gain_of_16_mib_and_not_for_less() -> None:
+    """The other one keeps what it uses and its head room: 228 MiB."""
+    for gain, moves in ((16 * MIB, True), (16 * MIB - 1, False)):
+        had = 1000 * MIB - 228 * MIB - gain
+        two = [ContainerMemory(228 * MIB + gain, 100 * MIB), ContainerMemory(had, had, lacked_room=True)]
+        assert (fair_budgets(1000 * MIB, two) == (228 * MIB, had + gain)) is moves
+        assert fair_budgets(1000 * MIB, two)[0] == 228 * MIB + (0 if moves else gain)
+
+
+def test_one_byte_that_is_free_is_given_out() -> None:
+    fair = 500 * MIB, 500 * MIB
+    free = ContainerMemory(500 * MIB - 1, 0), ContainerMemory(500 * MIB, 0)
+    assert raised_budgets(1000 * MIB, free, fair) == fair
+
+
 # -- properties --------------------------------------------------------------------------------------------------------
 @given(instances())
 def test_budgets_never_exceed_the_memory_and_fixed_ones_do_not_move(containers: list[ContainerMemory]) -> None:
@@ -143,6 +192,7 @@ def test_raised_budgets_hold_only_what_is_free(containers: list[ContainerMemory]
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 10**6), min_size=1, max_size=6))
 def test_parts_are_max_min_fair(amount: int, demands: list[int]) -> None:
     parts = water_fill(amount, demands)
+    assert all(isinstance(part, int) for part in parts)
     assert sum(parts) == min(amount, sum(demands))
     assert all(part <= demand for part, demand in zip(parts, demands, strict=True))
     unmet = [part for part, demand in zip(parts, demands, strict=True) if part < demand]

@@ -31,3 +31,7 @@ def test_a_device_is_shown_as_it_was_asked_for() -> None:
         "cuda:2",
         "auto",
     ]
+
+
+def test_a_device_has_its_number_in_the_libraries() -> None:
+    assert [asked_device(text).cuda_name for text in ("cuda", "cuda:2", "auto")] == ["cuda:0", "cuda:2", "cuda:0"]

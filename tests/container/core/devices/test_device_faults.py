@@ -18,6 +18,16 @@ LOST = [
     "parallel_for failed: cudaErrorNoDevice: no CUDA-capable device is detected",
 ]
 
+FULL_CODES = (
+    *("cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
+    "std::bad_alloc",
+)
+LOST_CODES = (
+    *("cudaErrorIllegalAddress", "cudaErrorLaunchFailure", "cudaErrorNoDevice", "cudaErrorDevicesUnavailable"),
+    *("device-side assert triggered", "misaligned address", "GPU is lost", "GPU has fallen off the bus"),
+    "CUDA-capable device(s) is/are busy or unavailable",
+)
+
 
 @pytest.mark.parametrize("text", FULL)
 def test_a_device_without_memory_is_full(text: str) -> None:
@@ -36,3 +46,8 @@ def test_an_error_after_the_loss_is_a_loss_even_if_it_speaks_of_memory() -> None
 @pytest.mark.parametrize("text", ["", "Got invalid dimensions for input: rows", "Check failed: valid"])
 def test_other_errors_are_the_models(text: str) -> None:
     assert fault_in(text) is None
+
+
+def test_each_code_alone_says_what_it_means() -> None:
+    assert {fault_in(f"failed: {code}") for code in FULL_CODES} == {DeviceFault.FULL}
+    assert {fault_in(f"failed: {code}") for code in LOST_CODES} == {DeviceFault.LOST}
