@@ -48,8 +48,8 @@ def test_what_predicts_where_is_told_in_a_sentence() -> None:
 
 def test_what_pays_from_the_first_row_and_what_was_not_probed_is_told() -> None:
     assert told([], "cuda:0") == "nothing was probed: every batch is predicted on cuda:0"
-    assert told([ProbedBatch(1, 4.0, 0.4)], "cuda:0") == (
-        "cuda:0 predicts 1 rows and more, in 400 ms against 4e+03 ms of the processor"
+    assert told([ProbedBatch(1, 4.0, 0.999)], "cuda:0") == (
+        "cuda:0 predicts 1 rows and more, in 999 ms against 4e+03 ms of the processor"
     )
     assert NEVER > 10**18
 

@@ -38,6 +38,14 @@ def test_a_models_size_is_what_came_with_it_and_what_it_does_not_give_back_is_ke
     assert memory.kept_bytes == 20
 
 
+def test_a_model_that_gives_nothing_back_took_nothing() -> None:
+    memory = ProcessMemory(1000)
+    memory.entered("a", 0, 60)
+    memory.entered("b", 60, 90)
+    assert memory.left("a", 90, 90) == 0
+    assert memory.kept_bytes == 60
+
+
 def test_a_model_that_gives_back_its_arenas_growth_too_is_no_larger_than_it_was() -> None:
     memory = ProcessMemory(1000)
     memory.entered("a", 0, 60)
