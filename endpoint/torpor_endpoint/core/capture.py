@@ -87,7 +87,7 @@ class LineEncoder:
     def __init__(self, capture: DataCapture) -> None:
         self.capture = capture
         self._heads: dict[tuple[str, str], tuple[str, Encoding]] = {}
-        self._second = -1
+        self._second: int | None = None
         self._time = ""
 
     def line(self, request: CapturedRequest) -> Iterator[str]:

@@ -122,6 +122,9 @@ def test_an_encoder_writes_the_time_of_each_record_and_forgets_content_types() -
         for at_s in (-2.0, 0.0, 1.0, 1.5, 2.0)
     ]
     assert [time[-4:] for time in times] == [":58Z", ":00Z", ":01Z", ":01Z", ":02Z"]
+    for at_s in (-1.0, 0.0, 1.0):
+        first = json.loads("".join(LineEncoder(CAPTURE).line(request(body)._replace(at_s=at_s))))
+        assert len(first["eventMetadata"]["inferenceTime"]) == len("1970-01-01T00:00:00Z")
     for number in range(3 * HEADS_MAX):
         list(encoder.line(request(CapturedBody(f"text/{number}", []))))
         assert len(encoder._heads) <= HEADS_MAX
@@ -185,3 +188,4 @@ def test_the_key_names_endpoint_variant_and_hour(destination: str, prefix: str) 
     assert key_prefix(one) == ("bucket", f"{prefix}Shop/blue/2026/09/21/14/")
     assert file_name(AT_S, "uuid") == "13-20-062-uuid.jsonl"
     assert file_name(1.999_999, "uuid") == "00-01-999-uuid.jsonl"
+    assert file_name(1.5, "uuid") == "00-01-500-uuid.jsonl"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -128,6 +129,15 @@ def test_one_byte_that_is_free_is_given_out() -> None:
     fair = 500 * MIB, 500 * MIB
     free = ContainerMemory(500 * MIB - 1, 0), ContainerMemory(500 * MIB, 0)
     assert raised_budgets(1000 * MIB, free, fair) == fair
+
+
+def test_where_nothing_is_free_no_budget_is_raised_even_to_what_is_used() -> None:
+    assert raised_budgets(1000 * MIB, [of(100, 150), of(850, 0)], (500 * MIB, 500 * MIB)) == (100 * MIB, 850 * MIB)
+
+
+def test_the_first_ones_get_what_a_division_leaves_over() -> None:
+    assert water_fill(10, [inf, inf, inf]) == (4, 3, 3)
+    assert water_fill(11, [inf, 1, inf, inf]) == (4, 1, 3, 3)
 
 
 # -- properties --------------------------------------------------------------------------------------------------------
