@@ -67,6 +67,7 @@ def test_requests_come_are_held_and_go() -> None:
     traffic = Traffic()
     for now_s in (10.0, 11.0, 12.0):
         traffic.came(now_s)
+        assert traffic.last_s == now_s
     traffic.hold(100)
     traffic.hold(30)
     assert (seen(traffic), traffic.held_bytes) == ((3, 0, 2, 3, 0), 130)
@@ -143,8 +144,8 @@ def test_a_gap_that_ended_at_another_router_is_a_gap() -> None:
     rested = TrafficReport(0, 0, 1, 2.0)
     assert gaps(traffic, NO_TRAFFIC, rested, 10.0) == []  # the first request ends none
     assert traffic.last_s == 8.0
-    assert gaps(traffic, rested, rested._replace(idle_s=12.0), 20.0) == []  # nothing came
-    assert gaps(traffic, rested, TrafficReport(0, 0, 2, 5.0), 30.0) == [17.0]
+    assert gaps(traffic, rested, rested._replace(idle_s=11.0), 20.0) == []  # nothing came, and the report took its time
+    assert gaps(traffic, rested, TrafficReport(0, 0, 2, 5.0), 30.0) == [16.0]
     assert traffic.last_s == 25.0
     assert gaps(traffic, rested, TrafficReport(0, 0, 2, 5.0), 30.0) == []  # no time has passed
     traffic.came(31.0)
