@@ -116,6 +116,10 @@ def test_the_ledger_has_the_adapters_and_is_played_again_with_the_same_loads(liv
         return found if sum(requests for requests, _ in found.values()) == 4 else None
 
     assert until(counted, 60.0) == {"": (1, 0), "now-red": (1, 1), "now-blue": (2, 1)}
+    (cold,) = json.loads(live.page("cold-starts?endpoint=now&model=now-red"))["cold_starts"]
+    assert (cold["model"], cold["variant"]) == ("now-red", "component.now-base")
+    costs = json.loads(live.page("costs?endpoint=now"))["variants"]
+    assert {model["model"] for one in costs for model in one["models"]} == {"", "now-red", "now-blue"}
     recorded = recorded_endpoint(ledger, "now", so_far=False)
     again = run_components(recorded.inputs, recorded.scenario)
     assert (again.requests, again.cold, again.failed, again.components[0].loads) == (4, 2, 0, 2)
