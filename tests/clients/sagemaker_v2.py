@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
-from tests.clients.helpers.v2_registry import baseline, lineage, registry
+from tests.clients.helpers.sdk_lineage import lineage
+from tests.clients.helpers.v2_registry import baseline, registry
 from tests.clients.helpers.v2_workflows import tuning_job, workflow
 
 POLL_S = 1
@@ -42,7 +43,7 @@ def main() -> int:
         workflow(step, around, session)
         registry(step, around, session)
         baseline(step, around, session)
-        lineage(step, session)
+        lineage(step, session, "sagemaker.lineage")
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
+from tests.clients.helpers.sdk_lineage import lineage, lineage_resources
 from tests.clients.helpers.v3_registry import registry
 
 POLL_S = 1
@@ -34,6 +35,8 @@ def main() -> int:
         asynchronous(step, around, session)
         transforms(step, around, session)
         registry(step, around, session)
+        lineage(step, session, "sagemaker.core.lineage")
+        lineage_resources(step, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")

@@ -1,4 +1,4 @@
-"""The model registry, the baseline of a monitor, and lineage, with version 2 of the SageMaker Python SDK."""
+"""The model registry and the baseline of a monitor, with version 2 of the SageMaker Python SDK."""
 
 from pathlib import Path
 from typing import Any
@@ -85,45 +85,3 @@ def baseline(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         assert found["dataset"]["item_count"] == 50, found
         named = [one["name"] for one in monitor.suggested_constraints().body_dict["features"]]
         assert named == ["rooms", "price"], named
-
-
-def lineage(step: Steps, session: Any) -> None:
-    from sagemaker.lineage.action import Action
-    from sagemaker.lineage.artifact import Artifact
-    from sagemaker.lineage.association import Association
-    from sagemaker.lineage.context import Context
-    from sagemaker.lineage.query import LineageQuery, LineageQueryDirectionEnum
-
-    with step("Artifact, Action and Context: create, load, list"):
-        data = Artifact.create(
-            artifact_name="rows", artifact_type="DataSet", source_uri="s3://any/rows", sagemaker_session=session
-        )
-        cleaned = Action.create(
-            action_name="clean", action_type="Cleaning", source_uri="s3://any/clean.py", sagemaker_session=session
-        )
-        city = Context.create(
-            context_name="houston", context_type="City", source_uri="s3://any/houston", sagemaker_session=session
-        )
-        assert Artifact.load(data.artifact_arn, session).artifact_name == "rows"
-        assert [one.artifact_name for one in Artifact.list(source_uri="s3://any/rows", sagemaker_session=session)] == [
-            "rows"
-        ]
-    with step("Association: create, list; LineageQuery"):
-        for source, kind in ((data.artifact_arn, "ContributedTo"), (city.context_arn, "AssociatedWith")):
-            Association.create(
-                source_arn=source,
-                destination_arn=cleaned.action_arn,
-                association_type=kind,
-                sagemaker_session=session,
-            )
-        listed = Association.list(destination_arn=cleaned.action_arn, sagemaker_session=session)
-        assert sorted(one.association_type for one in listed) == ["AssociatedWith", "ContributedTo"]
-        found = LineageQuery(session).query(
-            start_arns=[cleaned.action_arn], direction=LineageQueryDirectionEnum.ASCENDANTS, include_edges=True
-        )
-        assert {one.arn for one in found.vertices} == {data.artifact_arn, city.context_arn}, found.vertices
-        assert len(found.edges) == 2, found.edges
-    with step("delete with their associations"):
-        cleaned.delete(disassociate=True)
-        data.delete()
-        city.delete()

@@ -185,9 +185,13 @@ def _arn(shape: EntityShape, call: Call) -> str:
     if shape.kind is not EntityKind.ARTIFACT:
         given = params[shape.member("Name")]
         return str(given if given.startswith("arn:") else root + given.lower())
-    if ("ArtifactArn" in params) == ("Source" in params):
-        raise errors.INVALID("Exactly one of ArtifactArn and Source must be given.")
-    return str(params.get("ArtifactArn") or root + artifact_name(params["Source"]["SourceUri"]))
+    named = [str(params["ArtifactArn"])] if "ArtifactArn" in params else []
+    named += [root + artifact_name(params["Source"]["SourceUri"])] if "Source" in params else []
+    if not named:
+        raise errors.INVALID("Either ArtifactArn or Source must be specified.")
+    if named[0] != named[-1]:  # version 3 of the SDK gives both
+        raise errors.INVALID("ArtifactArn and Source name different artifacts: give one of them.")
+    return named[0]
 
 
 def _few(properties: dict[str, str]) -> dict[str, str]:
