@@ -165,8 +165,12 @@ def answers_pages(live: LiveEndpoint) -> bool:
     return False
 
 
-def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp_path: Path, mark: str) -> None:
-    """A real instance and a real pool, with less patience than an endpoint has."""
+def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(
+    tmp_path_factory: pytest.TempPathFactory, mark: str
+) -> None:
+    """A real instance and a real pool, with less patience than an endpoint has. The path of a socket has 107 letters at
+    most, so the folder is not named after the test: no instance would ever start."""
+    tmp_path = tmp_path_factory.mktemp("drain")
     put(tmp_path / "s3" / "slow", {"model.tar.gz": script(ENDLESS)})
     inside = tmp_path / "inside"
     os.mkfifo(inside)
