@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
-from benchmarks import bare, onnx_model
+from benchmarks import bare, onnx_model, v2_requests
 from benchmarks.bare import Bare
 from benchmarks.live import Serve
 from benchmarks.measure import Figures, Target, Turn, agree, cpu_ratio, figures, spread, warm
@@ -41,6 +41,8 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
             running.through(TORPOR, one),
             running.through(f"Torpor, {len(expected)} models", expected),
             running.direct("instance alone", one),
+            v2_requests.in_json(running, f"{TORPOR}, V2 in JSON", one),
+            v2_requests.in_binary(running, f"{TORPOR}, V2 in binary", one),
         ]
         if sizes.onnx:
             targets.append(running.through("Torpor, ONNX", network))
