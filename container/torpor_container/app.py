@@ -162,11 +162,11 @@ class InstanceProcess:
         self._meter = Meter()
         self._reports = ModelReports()
         self._adapters: AdapterFolders | None = None
+        self._stores = ComposedStores(settings, environment)
         loader = self._make_loader(conventions, ended)
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
         self._faulty_loader = FaultyLoader(loader) if settings.faults else None
         self._loader: ModelLoader = self._faulty_loader or loader
-        self._stores = ComposedStores(settings, environment)
         self._disk_tier = self._make_models_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 

@@ -142,10 +142,9 @@ class OwnPages:
         """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
         live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
         variants = await self._variants(live)
-        resident = [found for one in variants for instance in one.instances for found in instance.models]
         decided = read_decisions(decisions_page(await self._decisions(live, model)))
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
-        here = tuple(found for found in resident if found.name == model)
+        here = tuple(found for one in variants for instance in one.instances for found in instance.named(model))
         choices = await self.ledger().latest_choices(live.name, model)
         return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past, choices=choices).page())
 

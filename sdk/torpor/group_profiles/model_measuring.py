@@ -121,7 +121,7 @@ class EndpointCalls:
 
     def size_bytes(self) -> int | None:
         (found,) = [one for one in state.endpoints(self._connection) if one.name == self._endpoint]
-        sizes = [one.size_bytes for instance in found.instances for one in instance.models if one.name == self._key]
+        sizes = [one.size_bytes for instance in found.instances for one in instance.named(self._key)]
         return max(sizes, default=None)
 
     def close(self) -> None:

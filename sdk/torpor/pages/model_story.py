@@ -24,7 +24,7 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
     for key, told in _answering(connection, endpoint.name, model):
         return replace(story(connection, endpoint, key), model=f"{model} ({key})", versions=told)
     decisions = tuple(state.decisions(connection, endpoint.name, model))
-    resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
+    resident = tuple(found for instance in endpoint.instances for found in instance.named(model))
     past = () if decisions else _past(connection, endpoint.name, model)
     choices = _choices(connection, endpoint.name, model)
     return Story(model, decisions, resident, endpoint.variants, past, choices=choices, told_s=clock.now_s(connection))

@@ -26,7 +26,7 @@ def assert_evicted(
     seen = state_of(endpoint)
     leaving = [one for one in state.decisions(endpoint.connection, endpoint.name, model) if one.action == "evict"]
     told = f"\n{model_story.story(endpoint.connection, seen, model)}"
-    if any(found.name == model for instance in seen.instances for found in instance.models):
+    if any(instance.named(model) for instance in seen.instances):
         raise AssertionError(f"{model} is in memory{told}")
     if not leaving:
         raise AssertionError(f"no running instance has evicted {model}{told}")

@@ -103,7 +103,8 @@ def test_a_load_over_its_own_limit_is_the_models_error(live: LiveEndpoint, brief
     failed = answers[-1]  # whoever waits as the limit is reached; the others are told to come again
     assert len(answers) > 1
     assert failed["Error"]["Code"] == "ModelError"
-    assert failed["OriginalMessage"] == "endless.tar.gz did not load within 3 s"
+    # the script and who waits for it have the same limit, each by its own clock
+    assert failed["OriginalMessage"] in {f"{who} did not load within 3 s" for who in ("endless.tar.gz", "the script")}
 
 
 def test_a_model_that_hangs_is_aws_s_timeout_and_the_others_answer_meanwhile(

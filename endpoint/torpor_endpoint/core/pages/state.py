@@ -70,6 +70,11 @@ class InstanceState:
         """The models of all containers, each with this instance's id."""
         return tuple(replace(model, instance=self.id) for container in self.containers for model in container.models)
 
+    def named(self, model: str) -> tuple[ResidentModel, ...]:
+        """One model, once for each container that has it, with this instance's id."""
+        found = (one for container in self.containers for one in container.models if one.name == model)
+        return tuple(replace(one, instance=self.id) for one in found)
+
     @property
     def model_count(self) -> int:
         """How many models are in memory, counted in each container."""

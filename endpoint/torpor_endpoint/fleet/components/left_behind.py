@@ -20,8 +20,8 @@ def leave_behind(store: Store, changed: Callable[[str], None], endpoint: Endpoin
 
 
 def leave_orphans_behind(store: Store, changed: Callable[[str], None]) -> None:
-    """Say so of the components whose endpoints are gone, as far as their records do not."""
-    there = {(one.name, one.created_s) for one in store.endpoints()}
+    """Say so of the components whose endpoints are gone, or whose deletion goes on, as far as their records do not."""
+    there = {(one.name, one.created_s) for one in store.endpoints() if one.status is not EndpointStatus.DELETING}
     _fail(store, changed, lambda: (one for one in store.components() if _endpoint(one) not in there))
 
 
