@@ -138,4 +138,6 @@ def first_wrong_field(profile: ModelProfile) -> str:
     found = next(filter(None, (wrong(name, getattr(profile, name), kind) for name, kind in FIELDS.items())), "")
     if not found and profile.mapped_bytes > profile.memory_bytes:
         return "mapped_bytes is more than memory_bytes, of which it is a part"
+    if not found and profile.device_bytes and not profile.device_predict_s:
+        return "device_predict_s is 0: say how long a prediction takes on the device, where the model has device_bytes"
     return found

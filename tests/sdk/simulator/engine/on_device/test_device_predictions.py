@@ -16,7 +16,7 @@ from tests.helpers.example_counts import tries
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import load
 from torpor.simulator.simulation_run import recounted
-from torpor.workloads import recorded
+from torpor.workloads import BadTrace, recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.eviction import policy
 from torpor_container.core.residency import Decision
@@ -112,7 +112,10 @@ def test_predictions_and_entries_have_one_thread() -> None:
 
 
 def test_a_model_that_no_device_holds_fails_and_its_neighbours_answer() -> None:
-    large = {**profiles(), "large": ModelProfile("large", MIB, MIB, device_bytes=SIZE_BYTES * 3)}
+    large = {
+        **profiles(),
+        "large": ModelProfile("large", MIB, MIB, device_bytes=SIZE_BYTES * 3, device_predict_s=0.001),
+    }
     calls = [(1.0, "m0"), (2.0, "large"), (3.0, "m0"), (4.0, "large")]
     result = torpor.simulate(recorded(calls), large, device_mib=628 + 2 * SIZE_BYTES / MIB)
     assert (result.requests, result.failed, result.entries) == (4, 2, 1)
@@ -149,6 +152,11 @@ def test_the_counters_of_a_busy_device_agree_with_the_log() -> None:
 def test_a_device_that_cannot_be_is_refused(fields: dict[str, float], said: str) -> None:
     with pytest.raises(BadScenario, match=said):
         Scenario(**fields)  # type: ignore[arg-type]
+
+
+def test_a_model_on_a_device_says_how_long_it_predicts_there() -> None:
+    with pytest.raises(BadTrace, match=r"profiles\['m0'\]: device_predict_s is 0: say how long"):
+        torpor.simulate(recorded([(1.0, "m0")]), profiles(device_predict_s=0.0), device_mib=2000)
 
 
 def test_what_nobody_knows_of_a_device_is_said() -> None:
