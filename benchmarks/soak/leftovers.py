@@ -21,7 +21,7 @@ class Leftovers:
     at_s: float
     processes: int  # besides the endpoint's own two and the zygotes
     descriptors: int  # of the worker
-    kinds: dict[str, int]  # of those, but for the databases', of which each of its threads may have one
+    kinds: dict[str, int]  # of those, but for the databases', one for each thread, and for a socket to each zygote
     sockets: int  # of instances, in the folder for them
     temporary: list[str]  # files and folders, whoever made them
     unfinished: int  # downloads
@@ -31,13 +31,15 @@ class Leftovers:
 
 def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
     own = stage.own()
-    descriptors = _descriptors(own[-1])
+    descriptors, zygotes = _descriptors(own[-1]), stage.zygotes()
+    kinds = Counter({kind: number for kind, number in descriptors.items() if ".sqlite" not in kind})
+    kinds["socket"] -= len(zygotes)  # one that has imported more comes with the first model that needs it
     return Leftovers(
         when,
         at_s,
-        len(set(stage.marked()) - {*own, *stage.zygotes()}),
+        len(set(stage.marked()) - {*own, *zygotes}),
         descriptors.total(),
-        {kind: number for kind, number in descriptors.items() if ".sqlite" not in kind},
+        dict(kinds),
         sum(1 for _ in (stage.data_dir / "run").glob("i-*")),
         sorted(path.name for path in stage.temporary.rglob("*")),
         sum(1 for _ in (stage.data_dir / "instances").glob("**/.unfinished/*")),
