@@ -33,6 +33,6 @@ def test_a_killed_zygote_is_reaped_before_the_next_one_starts(monkeypatch: pytes
                 assert await (await parent.fork(JOB)).wait() == 0
                 (warm,) = set(descendants(os.getpid())) - before
                 os.kill(warm, signal.SIGKILL)
-        assert set(descendants(os.getpid())) == before
+        assert set(descendants(os.getpid())) <= before, "one is left; those of other tests may have ended meanwhile"
 
     asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
