@@ -46,7 +46,7 @@ class LoadSpans:
         return others
 
     def came_from(self, origin: FetchedFrom | None) -> str:
-        """Note from where the artifact came. Returns what a person is told of it."""
+        """Note from where the artifact came. Returns a sentence on it for a person."""
         self.fetched_from = origin
         return "from another instance" if origin is FetchedFrom.NEIGHBOUR else ""
 
