@@ -157,7 +157,8 @@ class Account:
     def close(self) -> None:
         """Close what is open, the lock last: whoever takes the folder then has it whole."""
         with ExitStack() as closing:
-            for part in (self.lock, self.objects, self.database, self.long_tail):
+            denials = () if self.denials is None else (self.denials,)
+            for part in (self.lock, self.objects, self.database, *denials, self.long_tail):
                 closing.callback(part.close)
 
     def _directory(self) -> "Directory":
@@ -169,9 +170,9 @@ class Account:
         return Directory(self.iam, self.number, owner)
 
     def _denials(self) -> "DenialLog":
-        from torpor_account.storage.denial_log import DenialLog
+        from torpor_account.storage.denial_log import DENIALS, DenialLog
 
-        return DenialLog(self.folders.denials, self.around.epoch)
+        return DenialLog(self.opened(DENIALS), self.around.epoch)
 
     def _storage(self) -> "EmbeddedStorage | RemoteStorage":
         """The S3 that holds artifacts: the account's own, or another."""

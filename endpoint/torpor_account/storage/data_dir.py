@@ -48,11 +48,6 @@ class DataDir:
         return self.root / "credentials"
 
     @property
-    def denials(self) -> Path:
-        """The latest denials, where callers are verified."""
-        return self.root / "denials.jsonl"
-
-    @property
     def tls(self) -> Path:
         """The certificates that the endpoint makes, and `trusted.pem`, by which clients on this machine trust it."""
         return self.root / "tls"
@@ -98,7 +93,7 @@ class DataDir:
 
     @property
     def transform(self) -> Path:
-        """The folders of running transform jobs. One that was interrupted stays, and the job goes on with it."""
+        """The folders of running transform jobs, with results that are not whole."""
         return self.root / "transform"
 
     @property

@@ -1,41 +1,57 @@
-"""Keeps the latest denials over restarts, for the page that shows them.
+"""Keeps the latest denials in a database, for the page that shows them, also after a restart on another machine.
 
-Callers that are refused make this file grow, so it is bounded. The refused caller waits for the write; it runs on a
-thread. A file that cannot be read keeps no endpoint from starting: the log says so, and new denials are added to it.
+Callers that are refused make it grow, so it is bounded. The refused caller waits for the write; it runs on a thread.
+The tables are a database of their own: a denial is no change of the records, which makes whoever has copies read again.
 """
 
+import hashlib
 import json
 import logging
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock
 
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.core.pages.denials import LIMIT
+from torpor_account.storage.databases.database import Database, DatabaseFault, DatabasePart, Migration
 from torpor_container.typed_json import read, written
 
 KEPT = 1_000
-"""How many denials are kept. The file has at most twice as many lines."""
-MODE = 0o600
+"""How many denials are kept."""
+DENIALS = DatabasePart(
+    "denials",
+    (
+        Migration("""
+            CREATE TABLE denials (
+                number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL UNIQUE, request_id TEXT NOT NULL,
+                record TEXT NOT NULL
+            );
+            CREATE INDEX denials_by_request ON denials (request_id, number);
+        """),
+    ),
+    synced=False,
+    further=True,
+    expendable=True,
+)
+INSERT = "INSERT INTO denials (digest, request_id, record) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING"
 
 log = logging.getLogger(__name__)
 
 
 class DenialLog:
-    """The latest denials, in memory and in a file of JSON lines. For any thread. `clock` gives epoch seconds."""
+    """The latest denials. For any thread. `clock` gives epoch seconds. What the database does not take waits in memory
+    for the next denial."""
 
-    def __init__(self, path: Path, clock: Callable[[], float], kept: int = KEPT) -> None:
-        self._path = path
+    def __init__(self, database: Database, clock: Callable[[], float], kept: int = KEPT) -> None:
+        self._database = database
         self._clock = clock
-        self._latest: deque[Denial] = deque(maxlen=kept)
-        self._lines = 0
+        self._kept = kept
+        self._waiting: deque[Denial] = deque(maxlen=kept)
         self._turn = Lock()
-        for line in self._stored():
-            self._lines += 1
-            self._latest += _read(line)
+
+    def close(self) -> None:
+        self._database.close()
 
     def add(self, denied: Denial, request_id: str) -> None:
         """Keep a denial of now under the id that its caller sees."""
@@ -44,42 +60,47 @@ class DenialLog:
     def keep(self, denials: Sequence[Denial]) -> None:
         """Keep denials that have their ids and times. For any thread."""
         with self._turn:
-            self._latest += denials
+            self._waiting += denials
             try:
-                if self._lines + len(denials) > 2 * (self._latest.maxlen or 1):
-                    self._write(self._latest, os.O_TRUNC)
-                    self._lines = len(self._latest)
-                else:
-                    self._write(denials, os.O_APPEND)
-                    self._lines += len(denials)
-            except OSError as error:
-                log.warning("a denial is kept in memory only: %s", error)
+                self._write()
+            except DatabaseFault as error:
+                if not error.told:
+                    log.warning("a denial is kept in memory only: %s", error)
 
     def found(self, request_id: str | None = None, limit: int = LIMIT) -> list[Denial]:
-        """The denials of a request, or the latest ones; the newest first."""
+        """The denials of a request, or the latest ones; the newest first. It waits for the database. Raises
+        DatabaseFault."""
         with self._turn:
-            latest = list(self._latest)
-        newest_first = (one for one in reversed(latest) if request_id in (None, one.request_id))
-        return [one for one, _ in zip(newest_first, range(limit), strict=False)]
+            waiting = list(self._waiting)
+        latest = [one for one in reversed(waiting) if request_id in (None, one.request_id)]
+        return [*latest, *self._stored(request_id, limit)][:limit]
 
-    def _stored(self) -> list[str]:
-        try:
-            return self._path.read_text(errors="replace").splitlines()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            log.warning("the denials of earlier cannot be read: %s", error)
-            return []
+    def _stored(self, request_id: str | None, limit: int) -> Iterator[Denial]:
+        where, values = ("", ()) if request_id is None else ("WHERE request_id = ?", (request_id,))
+        for (record,) in self._database.rows(
+            f"SELECT record FROM denials {where} ORDER BY number DESC LIMIT ?", *values, limit
+        ):
+            yield from _read(record)
 
-    def _write(self, denials: Iterable[Denial], how: int) -> None:
-        text = "".join(f"{json.dumps(written(one), separators=(',', ':'))}\n" for one in denials)
-        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | how, MODE), "w") as file:
-            file.write(text)
+    def _write(self) -> None:
+        """Write what waits. Where nobody knows whether the database took it, it is written again: a row is there
+        once."""
+        rows = [_row(one) for one in self._waiting]
+        with self._database.transaction():
+            self._database.write_many(INSERT, rows)
+            ((newest,),) = self._database.rows("SELECT max(number) FROM denials")
+            self._database.changed("DELETE FROM denials WHERE number <= ?", newest - self._kept)
+        self._waiting.clear()
 
 
-def _read(line: str) -> Iterator[Denial]:
-    """The denial in a line; none in one that a crash cut off, or that another version wrote."""
+def _row(one: Denial) -> tuple[str, str, str]:
+    record = json.dumps(written(one), separators=(",", ":"))
+    return hashlib.sha256(record.encode()).hexdigest(), one.request_id, record
+
+
+def _read(record: str) -> Iterator[Denial]:
+    """The denial in a row; none in one that another version wrote."""
     try:
-        yield read(Denial, json.loads(line))
+        yield read(Denial, json.loads(record))
     except ValueError:
-        log.warning("a line of the denials cannot be read, and is left out")
+        log.warning("a row of the denials cannot be read, and is left out")

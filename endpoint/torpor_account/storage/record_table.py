@@ -27,6 +27,10 @@ class Card(NamedTuple):
     status: str | None
 
 
+def nothing_further() -> None:
+    """Changes nothing."""
+
+
 class RecordTable(Generic[R]):
     """The records of one table, by their exact names. Two names with the same `key` exclude each other."""
 
@@ -68,14 +72,17 @@ class RecordTable(Generic[R]):
         rows = self._database.rows(f"SELECT record FROM {self._table} ORDER BY key")
         return tuple(self._read(record) for (record,) in rows)
 
-    def replace(self, record: R, still: Callable[[R], bool]) -> bool:
-        """Replace the record of this name. False, without a change, if there is none or `still` rejects the old one."""
+    def replace(self, record: R, still: Callable[[R], bool], further: Callable[[], object] = nothing_further) -> bool:
+        """Replace the record of this name. False, without a change, if there is none or `still` rejects the old one.
+        `further` makes further changes in the same transaction."""
         with self._database.transaction():
             stored = self.get(record.name)
             if stored is None or not still(stored):
                 return False
             values = (_encode(record), self._key(record.name))
-            return self._database.changed(f"UPDATE {self._table} SET record = ? WHERE key = ?", *values)
+            replaced = self._database.changed(f"UPDATE {self._table} SET record = ? WHERE key = ?", *values)
+            further()
+            return replaced
 
     def put(self, record: R) -> None:
         """Add the record, or replace the one of this name."""

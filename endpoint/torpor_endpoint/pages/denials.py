@@ -1,5 +1,6 @@
 """Answers the page of denials, `/_torpor/denials`, as JSON."""
 
+import asyncio
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
@@ -21,4 +22,5 @@ class DenialPages:
         text = request.query_params.get("limit", str(LIMIT))
         if not text.isdecimal() or not 1 <= int(text) <= LIMIT_MAX:
             raise HTTPException(400, f"limit is a number from 1 to {LIMIT_MAX}, not {text!r}")
-        return JSONResponse(denials_page(self.denials.found(request.query_params.get("id"), int(text))))
+        found = await asyncio.to_thread(self.denials.found, request.query_params.get("id"), int(text))
+        return JSONResponse(denials_page(found))

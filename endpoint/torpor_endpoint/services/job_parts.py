@@ -36,6 +36,7 @@ from torpor_endpoint.services.recommendations.recommendation_work import Recomme
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
+from torpor_endpoint.services.transform.running.objects_done import TABLES
 from torpor_endpoint.services.transform.running.transform_work import TracesOfJob, TransformSite, TransformWork
 from torpor_endpoint.services.tuning.lifecycle import TuningJob
 from torpor_endpoint.services.tuning.running.trial_jobs import TrialJobs
@@ -94,7 +95,7 @@ class JobParts:
             _script_site(site, cpus, folders.processing, folders.processing_logs), self._note_exit, site.analyzer
         )
         self.processing = JobQueue(self.processing_records, self.processing_work, parallel=cpus)
-        self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock)
+        self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock, TABLES)
         self.transform_work = TransformWork(_transform_site(site, cpus))
         self.transform = JobQueue(self.transform_records, self.transform_work, parallel=cpus)
         self.tuning_records = JobRecords(site.database, "tuning_jobs", TuningJob, site.clock)
@@ -173,6 +174,7 @@ def _transform_site(site: JobSite, cpus: int) -> TransformSite:
         await site.vacate(name)
 
     return TransformSite(
+        database=site.database,
         folder=site.folders.transform,
         logs=logs,
         storage=site.storage,

@@ -3,6 +3,15 @@
 from torpor_account.storage.account_tables import SECRETS, TAGS, record_tables
 from torpor_account.storage.databases.database import DatabasePart, Migration
 
+TRANSFORM_OBJECTS = """
+    CREATE TABLE transform_inputs (
+        job TEXT NOT NULL, place INTEGER NOT NULL, objects TEXT NOT NULL, PRIMARY KEY (job, place)
+    );
+    CREATE TABLE transform_done (
+        job TEXT NOT NULL, result TEXT NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (job, result)
+    );
+"""
+
 
 def _cards(*tables: str, further: tuple[str, ...] = ()) -> Migration:
     """The fields of a `Card`, and these further texts, as columns generated from the records, with an index of them."""
@@ -62,5 +71,6 @@ RECORDS = DatabasePart(
         record_tables("fed_versions"),
         record_tables("pipelines", "pipeline_executions"),
         record_tables("recommendation_jobs"),
+        Migration(TRANSFORM_OBJECTS),
     ),
 )

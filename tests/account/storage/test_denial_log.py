@@ -1,59 +1,76 @@
-"""The latest denials are kept over a restart, in a file that does not grow without end and that only its user reads."""
+"""The latest denials are kept over a restart, in a database that does not grow without end."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from tests.account.helpers.databases import OpenPart
 from torpor_account.core.access.explaining.denial import Denial
-from torpor_account.storage.denial_log import DenialLog
+from torpor_account.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.storage.denial_log import DENIALS, DenialLog
 
 DENIED = Denial("ann", "s3:GetObject", "*", "message", "why", (), ())
 
 
-def log_at(folder: Path, kept: int = 3) -> DenialLog:
-    return DenialLog(folder / "denials.jsonl", lambda: 7.0, kept)
+def log_of(database: Database, kept: int = 3) -> DenialLog:
+    return DenialLog(database, lambda: 7.0, kept)
 
 
 def ids(log: DenialLog) -> list[str]:
     return [one.request_id for one in log.found()]
 
 
-def test_a_denial_is_found_by_its_request_after_a_restart(tmp_path: Path) -> None:
-    log_at(tmp_path).add(DENIED, "r1")
-    (found,) = log_at(tmp_path).found("r1")
+def test_a_denial_is_found_by_its_request_by_the_next_process(opened: OpenPart) -> None:
+    log_of(opened(DENIALS)).add(DENIED, "r1")
+    log = log_of(opened(DENIALS))
+    (found,) = log.found("r1")
     assert (found.caller, found.request_id, found.at_s) == ("ann", "r1", 7.0)
-    assert log_at(tmp_path).found("r2") == []
-    assert (tmp_path / "denials.jsonl").stat().st_mode & 0o777 == 0o600
+    assert log.found("r2") == []
 
 
-def test_the_oldest_give_way_and_the_file_stays_small(tmp_path: Path) -> None:
-    log = log_at(tmp_path)
+def test_the_oldest_give_way(opened: OpenPart) -> None:
+    database = opened(DENIALS)
+    log = log_of(database)
     for number in range(20):
         log.add(DENIED, f"r{number}")
-        assert len((tmp_path / "denials.jsonl").read_text().splitlines()) <= 6
-    assert ids(log) == ids(log_at(tmp_path)) == ["r19", "r18", "r17"]
+    assert ids(log) == ids(log_of(database)) == ["r19", "r18", "r17"]
     assert [one.request_id for one in log.found(limit=1)] == ["r19"]
+    assert database.rows("SELECT count(*) FROM denials") == [(3,)]
 
 
-def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path: Path) -> None:
-    log_at(tmp_path).add(DENIED, "r1")
-    with (tmp_path / "denials.jsonl").open("a") as file:
-        file.write('{"caller": "an')
-    assert ids(log_at(tmp_path)) == ["r1"]
-
-
-def test_a_full_disk_leaves_the_denials_in_memory(tmp_path: Path) -> None:
-    log = DenialLog(tmp_path / "none" / "denials.jsonl", lambda: 7.0)
+def test_a_row_that_another_version_wrote_is_left_out(opened: OpenPart, caplog: pytest.LogCaptureFixture) -> None:
+    database = opened(DENIALS)
+    log = log_of(database)
     log.add(DENIED, "r1")
+    database.changed("INSERT INTO denials (digest, request_id, record) VALUES ('d', 'r2', '{}')")
     assert ids(log) == ["r1"]
-
-
-def test_a_file_that_cannot_be_read_keeps_no_endpoint_from_starting(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "denials.jsonl").mkdir()
-    log = log_at(tmp_path)
-    assert ids(log) == []
     assert "cannot be read" in caplog.text
+
+
+class AwayDatabase(SqliteFile):
+    """Its transactions fail with `fault`, before they begin or after they are made."""
+
+    fault: DatabaseAway | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self.fault is not None and not isinstance(self.fault, OutcomeUnknown):
+            raise self.fault
+        with super().transaction():
+            yield
+        if self.fault is not None:
+            raise self.fault
+
+
+@pytest.mark.parametrize("fault", [DatabaseAway("it does not answer"), OutcomeUnknown("it broke")])
+def test_what_the_database_does_not_take_waits_for_the_next_denial(fault: DatabaseAway) -> None:
+    database = AwayDatabase(":memory:", DENIALS)
+    log = log_of(database)
+    database.fault = fault
     log.add(DENIED, "r1")
-    assert ids(log) == ["r1"]
+    assert set(ids(log)) == {"r1"}
+    database.fault = None
+    log.add(DENIED, "r2")
+    assert ids(log) == ids(log_of(database)) == ["r2", "r1"]

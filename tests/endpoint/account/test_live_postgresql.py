@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.account.helpers.postgresql_server import PostgresqlServer
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
 from tests.helpers.waiting import until
+from torpor.calling.caller_keys import AccessKeys
+from torpor.calling.connection import EndpointConnection
+from torpor.pages.denials import of_request
 from torpor_account.aws.errors import DATABASE_AWAY
 
+ROLE = "arn:aws:iam::123456789012:role/any"
 psycopg = pytest.importorskip("psycopg")
 
 
@@ -33,12 +38,19 @@ def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, datab
         deployed(first)
         before = first.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
         user = first.client("iam").create_user(UserName="ann")["User"]["Arn"]
+        key = first.client("iam").create_access_key(UserName="ann")["AccessKey"]
+        keys = {"aws_access_key_id": key["AccessKeyId"], "aws_secret_access_key": key["SecretAccessKey"]}
+        with pytest.raises(ClientError) as denied:
+            boto3.client("sts", REGION, endpoint_url=first.url, **keys).assume_role(RoleArn=ROLE, RoleSessionName="ann")
     finally:
         first.kill()
     with LiveEndpoint(tmp_path / "second", "--auth", f"--database={database_url}") as second:
         put(second.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
         assert second.keys == first.keys
         assert second.client("iam").get_user(UserName="ann")["User"]["Arn"] == user
+        connection = EndpointConnection(second.url, REGION, keys=AccessKeys(*second.keys))
+        (why,) = of_request(connection, denied.value.response["ResponseMetadata"]["RequestId"])
+        assert (why.caller, why.action) == (user, "sts:AssumeRole")
         assert second.settled("shop")["EndpointStatus"] == "InService"
         assert second.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
 

@@ -1,18 +1,24 @@
 """Stores the records of one kind of job, and moves them from stage to stage. Only one that is over can be removed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Any, Generic
 
 from torpor_account.storage.databases.database import Database
-from torpor_account.storage.record_table import RecordTable
+from torpor_account.storage.record_table import RecordTable, nothing_further
 from torpor_endpoint.services.jobs.stages import J, JobKind, moved
 
 
 class JobRecords(Generic[J]):
     """Any thread may call its methods. Each waits for the disk."""
 
-    def __init__(self, database: Database, table: str, job: type[J], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, table: str, job: type[J], clock: Callable[[], float], beside: Sequence[str] = ()
+    ) -> None:
+        """`beside` are tables with rows of jobs that are not over, each with its name in the column `job`."""
+        self._database = database
+        self._beside = beside
         self._table = RecordTable(database, table, job)
         self._job = job
         self._clock = clock
@@ -49,6 +55,12 @@ class JobRecords(Generic[J]):
         """Move a job to another stage. False, without a change, if its present stage does not allow that."""
         moves = self.kind.moves
         while (job := self._table.get(name)) is not None and stage in moves[job.stage]:
-            if self._table.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
+            now = moved(job, stage, self._clock(), reason)
+            left = partial(self._forget, name) if now.is_over else nothing_further
+            if self._table.replace(now, still=job.__eq__, further=left):
                 return True
         return False
+
+    def _forget(self, name: str) -> None:
+        for table in self._beside:
+            self._database.changed(f"DELETE FROM {table} WHERE job = ?", name)

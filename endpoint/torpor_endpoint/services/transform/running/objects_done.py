@@ -1,47 +1,52 @@
-"""Keeps which objects a job has, and which of them are done, in files, so that both are known after a restart."""
+"""Keeps which objects a job has, and which of them are done, in the endpoint's database: a job goes on after a restart,
+also on another machine."""
 
 import json
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
-from torpor_container.typed_json import read
+from torpor_account.storage.databases.database import Database
+from torpor_container.typed_json import read, written
 from torpor_endpoint.services.transform.running.inputs import JobObject
+
+BATCH = 1000
+"""So many objects of the input are one row."""
+TABLES = ("transform_inputs", "transform_done")
+"""Their rows leave with the job's move to its end (`JobRecords`)."""
 
 
 class ObjectList:
     """The objects of one job as they were when it began: its own results may be below the prefix that it reads.
 
-    Its methods block, so call them in a worker thread. `results` maps the results that are there to their records.
+    Its methods block, so call them in a worker thread; they raise DatabaseFault. `results` maps the results that are
+    there to their records.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._done = folder / "done"
+    def __init__(self, database: Database, job: str) -> None:
+        self._database = database
+        self._job = job
         self.results: dict[str, int] = {}
 
     def read(self, find: Callable[[], Iterable[JobObject]]) -> list[JobObject]:
         """The objects. The first call of a job finds them."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self.results = dict(_rows(self._done))
-        path = self._folder / "objects"
-        if not path.is_file():
-            draft = path.with_suffix(".draft")
-            draft.write_text("".join(f"{json.dumps(one)}\n" for one in find()))
-            draft.replace(path)
-        with path.open() as file:
-            return [read(JobObject, json.loads(line)) for line in file]
+        if not (found := self._stored()):
+            found = list(find())
+            self._store(found)
+        done = self._database.rows("SELECT result, records FROM transform_done WHERE job = ?", self._job)
+        self.results = dict(done)
+        return found
 
     def add(self, result: str, records: int) -> None:
+        """Note that a result is there. It may be called again where nobody knows whether it was noted."""
+        statement = "INSERT INTO transform_done (job, result, records) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._database.changed(statement, self._job, result, records)
         self.results[result] = records
-        with self._done.open("a") as file:
-            file.write(f"\n{json.dumps([result, records])}\n")
 
+    def _stored(self) -> list[JobObject]:
+        rows = self._database.rows("SELECT objects FROM transform_inputs WHERE job = ? ORDER BY place", self._job)
+        return [one for (objects,) in rows for one in read(list[JobObject], json.loads(objects))]
 
-def _rows(path: Path) -> list[tuple[str, int]]:
-    if not path.is_file():
-        return []
-    rows = []
-    for line in path.read_text().splitlines():
-        if line.startswith("[") and line.endswith("]"):  # a crash may cut a line
-            rows.append(read(tuple[str, int], json.loads(line)))
-    return rows
+    def _store(self, found: Sequence[JobObject]) -> None:
+        starts = range(0, len(found), BATCH)
+        rows = ((self._job, start, json.dumps(written(found[start : start + BATCH]))) for start in starts)
+        with self._database.transaction():
+            self._database.write_many("INSERT INTO transform_inputs (job, place, objects) VALUES (?, ?, ?)", rows)

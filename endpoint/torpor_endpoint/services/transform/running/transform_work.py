@@ -1,6 +1,6 @@
 """Runs one transform job: starts instances for it, transforms its objects, and stops the instances.
 
-A job that was interrupted goes on with the objects that are not done: it keeps a list of those that are.
+A job that was interrupted goes on with the objects that are not done: the database has a list of those that are.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
+from torpor_account.storage.databases.database import Database
 from torpor_account.storage.outage_log import OutageLog
 from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.ledger_records import TRANSFORM_JOB
@@ -66,13 +67,15 @@ TracesOfJob = Callable[[str, str, InstancePool], PayloadTraces | None]
 
 @frozen
 class TransformSite:
-    """What all jobs share. Each has a folder of its name below `folder` until it has ended.
+    """What all jobs share. Each has a folder of its name below `folder` until it has ended, for what is not whole yet.
+    `database` has its list of objects, and of those that are done.
 
     `noted` is called with a data log that has grown. `strict`: AWS's limits hold between containers too. `traces` gives
     the payloads of a job, by its name and ARN, a trace each. `as_role` makes of `storage` one that acts as the role of
     a job's model.
     """
 
+    database: Database
     folder: Path
     logs: Path
     storage: Storage
@@ -138,7 +141,7 @@ class TransformWork:
     async def _transform(self, job: TransformJob) -> None:
         """Raises Failed, StorageError, InputUnreadable, BadAdvice, NoInstance."""
         progress = self._progress[job.name] = RunningProgress(self._site.clock())
-        listing = ObjectList(self._site.folder / job.name)
+        listing = ObjectList(self._site.database, job.name)
         todo = await self._outlasted(listing.read, lambda: self._objects(job))
         check_models(todo, job.containers[0].multi_model, MODEL_FILTER in job.request.get("Environment", {}))
         progress.objects, progress.done_before = len(todo), len(listing.results)
@@ -225,6 +228,7 @@ class TransformWork:
         output = f"{output.rstrip('/')}/" if output else ""
         if source["S3DataType"] == "ManifestFile":
             manifest = self._site.folder / job.name / "manifest"
+            manifest.parent.mkdir(parents=True, exist_ok=True)
             storage.fetch(bucket, key, manifest)
             found = listed(manifest.read_bytes(), output)
         else:

@@ -30,6 +30,7 @@ from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
+from torpor_endpoint.services.transform.running.objects_done import TABLES
 from torpor_endpoint.services.transform.running.transform_work import TransformSite, TransformWork
 from torpor_endpoint.storage.schema import RECORDS
 
@@ -74,6 +75,7 @@ class Jobs:
             """No instance left a folder."""
 
         site = TransformSite(
+            FailingDatabase(self.file, machine),
             folder / "work",
             folder / "logs",
             FailingStorage(EmbeddedStorage(self.objects), machine),
@@ -83,7 +85,8 @@ class Jobs:
             lambda: 1000.0,
             lambda path: None,
         )
-        records = JobRecords(FailingDatabase(self.file, machine), "transform_jobs", TransformJob, lambda: 1000.0)
+        failing = FailingDatabase(self.file, machine)
+        records = JobRecords(failing, "transform_jobs", TransformJob, lambda: 1000.0, TABLES)
         self.records, self.queue = records, JobQueue(records, Work(site))
         for name, body in OBJECTS.items():
             EmbeddedStorage(self.objects).write(body, "scores", f"in/{name}")
