@@ -239,6 +239,12 @@ def network(bench: Bench, device: Device, path: Path) -> Figures:
     yield "first_run_s", timed(predict, one)
     yield "run_s", {1: best(20, predict, one), 64: best(20, predict, some)}
     yield "bytes_after_runs", device.own_bytes() - before_bytes
+    form.hot = True
+    yield "first_bound_run_s", timed(predict, one)  # compared with a usual one
+    yield "bound_run_s", {1: best(20, predict, one), 64: best(20, predict, some)}
+    yield "is_bound", form.bound
+    yield "bytes_while_bound", device.own_bytes() - before_bytes
+    form.hot = False
     yield "peak_run_s", timed(predict, many)  # the arena shrinks after it
     yield "bytes_after_a_peak", device.own_bytes() - before_bytes
     usual = [timed(predict, many) for _ in range(30)]  # now such requests are usual, and the arena keeps their room

@@ -304,6 +304,7 @@ class DeviceStatus(TypedDict):
     kept_bytes: int  # of them, what CUDA and the libraries keep until the instance ends
     budget_bytes: int  # what this instance may use, `kept_bytes` included
     models: list[str]  # the names of the models on it
+    bound_models: list[str]  # of them, those whose inputs and outputs stay bound between calls
 
 
 class ToldModels(TypedDict):

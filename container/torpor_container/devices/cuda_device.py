@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from torpor_container.core.devices.asked_device import AskedDevice
+from torpor_container.devices.bound_session import BoundSession, places_of_outputs
 from torpor_container.devices.device import DeviceMissing, DeviceUse
 from torpor_container.devices.nvml import DriversDevice
 from torpor_container.how_to_install import how_to_install
@@ -82,6 +83,9 @@ class CudaDevice:
             options.add_run_config_entry("memory.enable_memory_arena_shrinkage", f"gpu:{self._number}")
         values: list[Any] = session._sess.run(outputs, feed, options)
         return values
+
+    def bound(self, session: Any) -> BoundSession:
+        return BoundSession(session, places_of_outputs(session, self._number))
 
     # -- XGBoost ---------------------------------------------------------------------------------------------------
     def place(self, booster: Any) -> None:

@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from torpor_container.core.devices.device_faults import DeviceFault, fault_in
+from torpor_container.devices.bound_session import BoundSession
 from torpor_container.errors import ContainerError, DeviceLost
 
 
@@ -54,6 +55,9 @@ class Device(Protocol):
 
     def run(self, session: Any, outputs: list[str], feed: dict[str, Any], shrink: bool) -> list[Any]:
         """`shrink`: give the arena's free memory back afterwards."""
+
+    def bound(self, session: Any) -> BoundSession:
+        """What keeps the session's inputs and outputs bound. Release it before the session is closed, and drop it."""
 
     def place(self, booster: Any) -> None:
         """Have a booster of XGBoost predict here. Raises DeviceMissing if it would predict on the processor."""

@@ -6,10 +6,11 @@ pool that keep what they took.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from torpor_container.devices.bound_session import BoundSession, places_of_outputs
 from torpor_container.devices.device import DeviceMissing, DeviceUse
 
 MIB: Final = 1024**2
@@ -37,10 +38,36 @@ class _Session:
     cap_bytes: int
     threads: dict[int, int] = field(default_factory=dict)
     arena_bytes: int = 0
+    bound_bytes: int = 0  # in the arena, which cannot give them back
 
     @property
     def held_bytes(self) -> int:
-        return self.size_bytes + self.arena_bytes + sum(self.threads.values())
+        return self.size_bytes + max(self.arena_bytes, self.bound_bytes) + sum(self.threads.values())
+
+
+class _SimulatedBinding(BoundSession):
+    """Its outputs stay on the device until it is released, in the arena of the session."""
+
+    def __init__(self, session: Any, held: _Session, needs: Callable[[Mapping[str, Any]], None]) -> None:
+        """`needs` takes what a call with these inputs needs on the device."""
+        super().__init__(session, places_of_outputs(session, 0))
+        self._held = held
+        self._needs = needs
+
+    def run(self, outputs: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
+        try:
+            self._needs(feed)
+        except RuntimeError:
+            self.release()
+            raise
+        values = super().run(outputs, feed)
+        self._held.bound_bytes = sum(one.nbytes for one in values)
+        self._held.arena_bytes = max(self._held.arena_bytes, self._held.bound_bytes)
+        return values
+
+    def release(self) -> None:
+        super().release()
+        self._held.bound_bytes = 0
 
 
 class SimulatedDevice:
@@ -103,11 +130,27 @@ class SimulatedDevice:
         return session
 
     def close_session(self, session: Any) -> None:
-        self._sessions.pop(id(session), None)
+        """What is bound keeps the session, and its memory, as it does on a device."""
+        held = self._sessions.get(id(session))
+        if held is not None and not held.bound_bytes:
+            del self._sessions[id(session)]
 
     def run(self, session: Any, outputs: list[str], feed: dict[str, Any], shrink: bool) -> list[Any]:
+        held = self._sessions[id(session)]
+        self._need(held, feed)
+        held.arena_bytes = 0 if shrink else held.arena_bytes
+        self.shrunk += shrink
+        values: list[Any] = session._sess.run(outputs, feed, None)
+        return values
+
+    def bound(self, session: Any) -> BoundSession:
+        held = self._sessions[id(session)]
+        return _SimulatedBinding(session, held, lambda feed: self._need(held, feed))
+
+    def _need(self, held: _Session, feed: Mapping[str, Any]) -> None:
+        """Have the arena take what a call with these inputs needs. Raises RuntimeError if there is no room."""
         self._strike()
-        held, words = self._sessions[id(session)], "CUDA failure 2: out of memory ; GPU=0 ; CUBLAS_STATUS_ALLOC_FAILED"
+        words = "CUDA failure 2: out of memory ; GPU=0 ; CUBLAS_STATUS_ALLOC_FAILED"
         self._constantly(words, onnxruntime=self.taken.kernels)
         thread = threading.get_ident()
         if thread not in held.threads:
@@ -119,10 +162,7 @@ class SimulatedDevice:
                 f"Available memory of {held.cap_bytes} is smaller than requested bytes of {needed_bytes}"
             )
         self._ensure_room(needed_bytes - held.arena_bytes, words)
-        held.arena_bytes = 0 if shrink else max(held.arena_bytes, needed_bytes)
-        self.shrunk += shrink
-        values: list[Any] = session._sess.run(outputs, feed, None)
-        return values
+        held.arena_bytes = max(held.arena_bytes, needed_bytes)
 
     # -- XGBoost ---------------------------------------------------------------------------------------------------
     def place(self, booster: Any) -> None:

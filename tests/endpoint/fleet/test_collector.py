@@ -108,6 +108,7 @@ def test_an_instance_on_a_gpu_tells_its_use_and_one_on_the_processor_has_no_such
         "own_bytes": 4_000,
         "kept_bytes": 500,
         "budget_bytes": 8_000,
+        "bound_models": [],
         "models": ["a"],
     }
 

@@ -12,6 +12,12 @@ class DeviceForm(Protocol):
     """What a person should know of what predicts where, for `torpor why`."""
     needs_folder: bool
     """Whether it reads the model's folder whenever it enters."""
+    hot: bool
+    """Whether it answers so many of the calls that it may keep something between them. The tier says so."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether its inputs and outputs stay bound between calls."""
 
     def wants(self, body: bytes) -> bool:
         """Whether a request with this body may be predicted on the device: it must be there then."""
@@ -21,7 +27,7 @@ class DeviceForm(Protocol):
         Raises DeviceFull, DeviceLost, and LoadFailed if the model would predict on the processor."""
 
     def shrink(self) -> None:
-        """Give back what large requests made it take. Raises DeviceLost."""
+        """Give back what large requests made it take, and what is bound. Raises DeviceLost."""
 
     def leave(self) -> None:
         """Free what it holds there."""

@@ -16,6 +16,7 @@ from torpor_container.content.plain import Outputs
 from torpor_container.core.devices.arena_peaks import ArenaPeaks
 from torpor_container.devices.device import Device, DeviceFaults, DeviceMissing
 from torpor_container.errors import LoadFailed
+from torpor_container.formats.on_device.bound_calls import BoundCalls
 from torpor_container.formats.onnx import ONNX, SessionCall
 
 NUMBERS: Final[Mapping[str, type]] = {
@@ -36,6 +37,7 @@ class OnnxOnDevice:
     """One ONNX model."""
 
     format = ONNX
+    hot = False
 
     def __init__(self, path: Path, device: Device) -> None:
         """Raises OSError."""
@@ -46,8 +48,13 @@ class OnnxOnDevice:
         self._model: str | bytes = path.read_bytes() if alone else str(path)
         self._session: Any = None
         self._peaks = ArenaPeaks()
+        self._bound_calls = BoundCalls(path.name, device)
         self._least: SessionCall | None = None  # the least request that it predicts, if that is known
         self.note = f"predicts on {device.name}"
+
+    @property
+    def bound(self) -> bool:
+        return bool(self._bound_calls)
 
     def wants(self, body: bytes) -> bool:
         return True
@@ -74,11 +81,13 @@ class OnnxOnDevice:
             unless_entered.pop_all()
 
     def shrink(self) -> None:
+        self._bound_calls.release()
         if self._session is not None and self._least is not None:
             with DeviceFaults(self._device):
                 self._device.run(self._session, self._least.outputs, self._least.feed, shrink=True)
 
     def leave(self) -> None:
+        self._bound_calls.release()
         session, self._session = self._session, None
         if session is not None:
             self._device.close_session(session)
@@ -90,7 +99,13 @@ class OnnxOnDevice:
         feed, outputs = asked
         shrink = self._peaks.is_peak(sum(rows.nbytes for rows in feed.values()))
         with DeviceFaults(self._device):
-            values = self._device.run(self._session, outputs, feed, shrink)
+            values = None
+            if self.hot and not shrink:
+                values = self._bound_calls.run(self._session, asked)
+            else:
+                self._bound_calls.release()  # a peak is to leave nothing behind
+            if values is None:
+                values = self._device.run(self._session, outputs, feed, shrink)
         return values[0] if len(values) == 1 else Outputs(zip(outputs, values, strict=True))
 
     def _predict_once(self, session: Any) -> None:

@@ -59,6 +59,8 @@ class XgboostOnDevice:
 
     format = XGBOOST
     needs_folder = False
+    hot = False
+    bound = False
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from torpor_container.devices.device import Device, DeviceFull
 from torpor_container.errors import LoadOutOfMemory, NoRoom
 from torpor_container.formats.on_device.device_form import DeviceForm
 from torpor_container.formats.on_device.first_use import first_use
+from torpor_container.mapped.mapped_shares import is_hot
 from torpor_container.models.tier import Tier
 from torpor_container.processes.threads import Threads
 from torpor_container.wire import DeviceStatus
@@ -38,6 +39,7 @@ class Guest:
     form: DeviceForm
     model_id: str
     disk_bytes: int
+    calls_before: int = 0  # all calls of models on the device before it entered
     entering: "asyncio.Task[None] | None" = None
 
 
@@ -81,6 +83,7 @@ class DeviceTier:
             "kept_bytes": self._memory.kept_bytes,
             "budget_bytes": self._memory.budget_bytes,
             "models": sorted(name for name, _ in self._residency),
+            "bound_models": sorted(name for name, guest in self._guests.items() if guest.form.bound),
         }
 
     def __contains__(self, name: str) -> bool:
@@ -111,12 +114,19 @@ class DeviceTier:
         """Have a model on the device until the block ends. Raises LoadFault with 507 if there is no room for it,
         DeviceLost, LoadFailed."""
         plan = await self._tier.requested(name)
-        if not isinstance(plan, Hit):
+        if isinstance(plan, Hit):
+            self._heat(name)
+        else:
             await self._entered(name, leads=isinstance(plan, Lead))
         try:
             yield
         finally:
             self._tier.released(name)
+
+    def _heat(self, name: str) -> None:
+        model, guest = self._residency.get(name), self._guests[name]
+        if model is not None:
+            guest.form.hot = is_hot(model.hits, self._residency.hits - guest.calls_before)
 
     async def make_room(self, name: str) -> bool:
         """Have one idle model leave because a prediction of this model found no memory. False if none is idle."""
@@ -164,6 +174,7 @@ class DeviceTier:
         finally:
             guest.entering = None
             self._tier.changed()
+        guest.calls_before, guest.form.hot = residency.hits, False
         self._measure()
         if not residency.has_room(0):
             await self._shrink()

@@ -13,6 +13,7 @@ from tests.container.helpers.story_on_device import KEPT_BYTES, SIZE_BYTES, Stor
 from torpor_container.core.eviction import Nobody, Policy
 from torpor_container.devices.simulated_device import MIB
 from torpor_container.errors import LoadFault
+from torpor_container.mapped.mapped_shares import HOT_CALLS
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,22 @@ def test_what_arenas_took_for_large_requests_is_given_back_before_a_load_is_refu
 
     story = told(file, 3, 3.1, peaks, Nobody())
     assert (story.count("refuse"), story.device.held) == (0, 3)
+
+
+def test_a_model_is_bound_once_it_is_hot_until_it_leaves_and_its_size_stays_what_it_is(file: Path) -> None:
+    bound = list[list[str]]()
+
+    async def live(story: StoryOnDevice) -> None:
+        await story.called(1, 1)
+        for count in (HOT_CALLS, 2):  # the call by which it enters is no hit
+            for _ in range(count):
+                await story.called(0, 1)
+            bound.append(story.tier.status()["bound_models"])
+        await story.called(1, 1)
+        assert await story.tier.make_room("m1")  # the one that was called less recently leaves
+        await story.called(0, 1)
+        bound.append(story.tier.status()["bound_models"])
+
+    story = told(file, 2, 2.2, live)
+    assert bound == [[], ["m0"], []]
+    assert (story.sizes(), story.device.held) == ({SIZE_BYTES}, 2)
