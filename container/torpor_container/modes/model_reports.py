@@ -38,12 +38,14 @@ class ModelReports:
 @frozen
 class StateRequest:
     """What `GET /_torpor/state` asks for. `after` is a decision's number: the answer has later ones, and only those
-    about `model` if it is given. Of the models, `most` asks for the latest called, and `since` for differences."""
+    about `model` if it is given. Of the models, `most` asks for the latest called, `since` for differences, and
+    `below` for those whose names begin so."""
 
     after: int = 0
     model: str | None = None
     most: int | None = None
     since: int | None = None
+    below: str = ""
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> "StateRequest":
@@ -52,10 +54,13 @@ class StateRequest:
         for name, value in numbers.items():
             if not (value.isascii() and value.isdecimal() and len(value) <= DIGITS):
                 raise BadInput(f"{name}={value[:100]!r} is not a number from 0")
-        return cls(model=given.get("model"), **{name: int(value) for name, value in numbers.items()})
+        read = {name: int(value) for name, value in numbers.items()}
+        return cls(model=given.get("model"), below=given.get("below", ""), **read)
 
     def told(self, models: Sequence[LoadedModel], reports: ModelReports) -> ToldModels:
         """Of these models, what is asked for."""
+        if self.below:
+            models = [model for model in models if model["name"].startswith(self.below)]
         if self.since is not None:
             return reports.report(models, self.since)
         if self.most is not None:

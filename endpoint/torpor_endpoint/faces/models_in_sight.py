@@ -1,7 +1,8 @@
 """What a caller may see of an endpoint's models: those that its prefix holds, and which are in memory."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from torpor_account.aws.wire.asgi import ACCESS, Scope
@@ -45,15 +46,22 @@ class ModelsInSight:
         """Each model that the caller may invoke. Raises NoSuchEndpoint."""
         live = self.live(scope, in_path)
         every = await self._every(live, only_loaded)
-        names = set(await self.visible(live, scope, dict.fromkeys(one.name for one in every)))
-        return [one for one in every if one.name in names and (one.loaded or not only_loaded)]
+        if scope.get(ACCESS) is not None:
+            names = set(await self.visible(live, scope, dict.fromkeys(one.name for one in every)))
+            every = await asyncio.to_thread(lambda: [one for one in every if one.name in names])
+        return every
 
     async def seen(self, scope: Scope, in_path: str | None) -> dict[str, bool]:
         """By the name of each model that the caller may invoke, whether it is in memory; of one with versions, any."""
-        found: dict[str, bool] = {}
-        for one in await self.models(scope, in_path):
-            found[one.name] = found.get(one.name, False) or one.loaded
-        return found
+        models = await self.models(scope, in_path)
+
+        def by_name() -> dict[str, bool]:
+            found: dict[str, bool] = {}
+            for one in models:
+                found[one.name] = found.get(one.name, False) or one.loaded
+            return found
+
+        return await asyncio.to_thread(by_name)
 
     async def is_loaded(self, found: FoundModel, model: str) -> bool:
         """Whether a model that was found by this name is in memory."""
@@ -72,7 +80,7 @@ class ModelsInSight:
         """The models in memory of any instance of the endpoint."""
         containers = [one for pool in live.every_pool for incarnation in pool.ready for one in incarnation.containers]
         states = await asyncio.gather(*(state_of(container, after=NO_DECISIONS) for container in containers))
-        return [model for state in states if state is not None for model in state["models"]]
+        return list(chain.from_iterable(state["models"] for state in states if state is not None))
 
     async def visible(self, live: FleetEndpoint, scope: Scope, names: Iterable[str]) -> list[str]:
         """Those that the caller may invoke."""
@@ -92,20 +100,31 @@ class ModelsInSight:
 
     async def _every(self, live: FleetEndpoint, only_loaded: bool) -> list[SeenModel]:
         if not kind_of(live).many or kind_of(live).components:
-            return list(_without_names(live))
-        loaded = {model["name"] for model in await self.resident(live)}
+            return [one for one in _without_names(live) if one.loaded or not only_loaded]
+        resident = await self.resident(live)
         listed = [] if only_loaded else await self._targets.listed(live)
-        versions = _versions(live)
-        keys = {key for answering in versions.values() for key in answering.artifacts.values()}
-        plain = [name for name in dict.fromkeys([*listed, *sorted(loaded)]) if name not in keys]
-        return [
-            *(SeenModel(name, ONLY_VERSION, name in loaded) for name in plain),
-            *(
-                SeenModel(name, str(number), key in loaded)
-                for name, answering in versions.items()
-                for number, key in sorted(answering.artifacts.items())
-            ),
-        ]
+        return await asyncio.to_thread(_put_together, resident, listed, _versions(live), only_loaded)
+
+
+def _put_together(
+    resident: Sequence[wire.LoadedModel],
+    listed: Sequence[str],
+    versions: Mapping[str, AnsweringVersions],
+    only_loaded: bool,
+) -> list[SeenModel]:
+    """There may be thousands of them: this runs in a worker thread."""
+    loaded = {model["name"] for model in resident}
+    keys = {key for answering in versions.values() for key in answering.artifacts.values()}
+    plain = [name for name in dict.fromkeys([*listed, *sorted(loaded)]) if name not in keys]
+    every = [
+        *(SeenModel(name, ONLY_VERSION, name in loaded) for name in plain),
+        *(
+            SeenModel(name, str(number), key in loaded)
+            for name, answering in versions.items()
+            for number, key in sorted(answering.artifacts.items())
+        ),
+    ]
+    return [one for one in every if one.loaded or not only_loaded]
 
 
 def _without_names(live: FleetEndpoint) -> Iterator[SeenModel]:

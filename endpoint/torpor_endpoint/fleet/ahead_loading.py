@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
@@ -12,27 +13,52 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
+T = TypeVar("T")
+
 LOADED_WITHIN_S = 600.0
+AT_ONCE_MAX = 1_000
+"""More models are put together in a worker thread."""
 
 
 class InstanceAway(Exception):
     """The instance gave no answer: it says nothing about the model."""
 
 
-async def resident(pool: InstancePool) -> dict[str, set[Incarnation]]:
-    """The models in the memory of the pool's ready instances, with those that have each."""
+async def resident(pool: InstancePool, below: str = "") -> dict[str, set[Incarnation]]:
+    """The models in the memory of the pool's ready instances whose names begin with `below`, with those that have
+    each."""
     containers = [
         (incarnation, container)
         for incarnation in pool.ready
         for container in incarnation.containers
         if container.definition.multi_model
     ]
-    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for _, one in containers))
+    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS, below=below) for _, one in containers))
+    told = [(one, state) for (one, _), state in zip(containers, states, strict=True) if state is not None]
+    if sum(len(state["models"]) for _, state in told) > AT_ONCE_MAX:
+        return await asyncio.to_thread(_holders, told)
+    return _holders(told)
+
+
+def _holders(told: Sequence[tuple[Incarnation, wire.InstanceStatus]]) -> dict[str, set[Incarnation]]:
     found: dict[str, set[Incarnation]] = {}
-    for (incarnation, _), state in zip(containers, states, strict=True):
-        for model in () if state is None else state["models"]:
+    for incarnation, state in told:
+        for model in state["models"]:
             found.setdefault(model["name"], set()).add(incarnation)
     return found
+
+
+async def in_turns(loads: Iterator[Awaitable[T]], at_once: int) -> list[T]:
+    """What all loads return, in the order in which they end. So many go on at a time, and none is made before its turn:
+    there may be as many as models."""
+    ended: list[T] = []
+
+    async def worker() -> None:
+        for load in loads:
+            ended.append(await load)
+
+    await asyncio.gather(*(worker() for _ in range(at_once)))
+    return ended
 
 
 def named_to(pool: InstancePool, instance: Incarnation, name: str, holders: Iterable[Incarnation]) -> Headers:

@@ -41,6 +41,13 @@ def test_all_or_the_latest_are_told_where_no_differences_are_asked_for() -> None
     assert (names(latest), latest["model_count"]) == (["b"], 2)
 
 
+def test_models_whose_names_begin_so_are_told_alone() -> None:
+    models = [model("a/1/m"), model("a/2/m"), model("ab/1/m"), model("b")]
+    asked = StateRequest.read({"below": "a/"})
+    assert names(asked.told(models, ModelReports())) == ["a/1/m", "a/2/m"]
+    assert StateRequest(below="a", most=1).told(models, ModelReports())["model_count"] == 3
+
+
 @pytest.mark.parametrize("name", ["after", "most", "since"])
 @pytest.mark.parametrize("value", ["", "-1", "1.0", "x", "\u0662", "1" * 20])
 def test_a_parameter_that_is_no_number_is_named(name: str, value: str) -> None:

@@ -4,8 +4,8 @@ To unload a model is `torpor unload`. A caller sees in index and statistics the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -61,7 +61,8 @@ class V2Repository:
         only_ready = members_of(body, ("ready",)).get("ready", False)
         if not isinstance(only_ready, bool):
             raise AwsError("BadRequest", 400, "ready is true or false")
-        return in_json([_entry(one) for one in await self._sight.models(scope, call.endpoint, only_ready)])
+        models = await self._sight.models(scope, call.endpoint, only_ready)
+        return await asyncio.to_thread(lambda: in_json([_entry(one) for one in models]))
 
     async def unload(self, call: V2Call, scope: Scope, body: bytes) -> Response:
         members_of(body, ("parameters",), ("parameters",))
@@ -82,19 +83,15 @@ class V2Repository:
         """What the ledger knows of each model that was called, and the memory that it takes now."""
         live = self._sight.live(scope, call.endpoint, call.model)
         await self._flush()
-        resident = {model["name"]: model["size_bytes"] for model in await self._sight.resident(live)}
-        sums = {one.model: one for one in await asyncio.to_thread(lambda: self._ledger().model_sums(live.name))}
-        known = dict.fromkeys([*sums, *resident])
-        called = {key: _version_of(live, key) for key in known}
+        in_memory = await self._sight.resident(live)
+        books = await asyncio.to_thread(_Books.read, live, in_memory, lambda: self._ledger().model_sums(live.name))
         if call.model:
-            keys = await self._of_model(call, scope, live, known.keys())
+            keys = await self._of_model(call, scope, live, books.called)
         else:
-            allowed = set(await self._sight.visible(live, scope, dict.fromkeys(name for name, _ in called.values())))
-            keys = [key for key, (name, _) in called.items() if name in allowed]
-        stats = [
-            _statistics(*(called.get(key) or _version_of(live, key)), sums.get(key), resident.get(key)) for key in keys
-        ]
-        return in_json({"model_stats": stats})
+            names = dict.fromkeys(name for name, _ in books.called.values())
+            allowed = set(await self._sight.visible(live, scope, names))
+            keys = [key for key, (name, _) in books.called.items() if name in allowed]
+        return await asyncio.to_thread(books.told, live, keys)
 
     async def _of_model(self, call: V2Call, scope: Scope, live: FleetEndpoint, known: Collection[str]) -> list[str]:
         """The names by which the ledger and the instances know a model. Raises NoSuchModel, NoSuchLabel."""
@@ -119,6 +116,32 @@ class V2Repository:
         if target not in known and not await self._targets.exists(live, target):
             raise NoSuchModel(call.model)
         return [target]
+
+
+class _Books(NamedTuple):
+    """What ledger and instances know of an endpoint's models, by the keys that they have for them. There may be
+    thousands of them, so it is read and written in worker threads."""
+
+    resident: dict[str, int]
+    """The bytes of those in memory."""
+    sums: dict[str, ModelSums]
+    called: dict[str, tuple[str, str]]
+    """Of each, the name and the version."""
+
+    @classmethod
+    def read(
+        cls, live: FleetEndpoint, in_memory: Sequence[wire.LoadedModel], sums: Callable[[], Iterable[ModelSums]]
+    ) -> "_Books":
+        resident = {model["name"]: model["size_bytes"] for model in in_memory}
+        known = {one.model: one for one in sums()}
+        return cls(resident, known, {key: _version_of(live, key) for key in dict.fromkeys([*known, *resident])})
+
+    def told(self, live: FleetEndpoint, keys: Iterable[str]) -> Response:
+        stats = [
+            _statistics(*(self.called.get(key) or _version_of(live, key)), self.sums.get(key), self.resident.get(key))
+            for key in keys
+        ]
+        return in_json({"model_stats": stats})
 
 
 def _entry(model: SeenModel) -> dict[str, str]:

@@ -4,6 +4,7 @@ The body goes to the container as it came. An endpoint of one model does not rea
 it names.
 """
 
+import asyncio
 from functools import partial
 
 from torpor_account.access.door import replayed
@@ -73,7 +74,8 @@ class OpenAiFace:
     async def _answer(self, call: OpenAiCall, scope: Scope, receive: Receive, send: Send) -> None:
         match call.action:
             case OpenAiAction.LIST:
-                await sent(listed(await self._sight.seen(scope, call.endpoint)), send)
+                seen = await self._sight.seen(scope, call.endpoint)
+                await sent(await asyncio.to_thread(listed, seen), send)
             case OpenAiAction.RETRIEVE:
                 found = await self._models.existing(scope, call.endpoint, call.model)
                 await sent(retrieved(call.model, await self._sight.is_loaded(found, call.model)), send)

@@ -6,13 +6,14 @@ calls wait for no load. Where there is no room elsewhere in time, it stays, and 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Set
+from contextlib import suppress
 from functools import partial
 
 from torpor_account.log_lines import about
 from torpor_container.transport.upstream import Headers
 from torpor_endpoint.core.placement import Placement
-from torpor_endpoint.fleet.ahead_loading import InstanceAway, named_to, resident, why_not_loaded
+from torpor_endpoint.fleet.ahead_loading import InstanceAway, in_turns, named_to, resident, why_not_loaded
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.slot_successors import succeeded
@@ -101,34 +102,28 @@ async def _loaded_elsewhere(pool: InstancePool, slot: Slot) -> None:
     leaving = pool.ready.get(slot.number)
     if leaving is None or not any(one.multi_model for one in pool.variant.containers):
         return
-    turns = asyncio.Semaphore(AT_ONCE)
     moves = moves_from(leaving, pool.ready, await resident(pool))
-    loads = [
-        _loaded(one, model, turns, named_to(pool, owner, model, (leaving,)))
+    loads = (
+        _loaded(one, model, named_to(pool, owner, model, (leaving,)))
         for model, owner in moves
         for one in owner.containers
         if one.definition.multi_model
-    ]
-    await asyncio.gather(*loads)
+    )
+    await in_turns(loads, AT_ONCE)
 
 
 def moves_from(
     leaving: Incarnation, ready: Placement[Incarnation], holders: Mapping[str, Set[Incarnation]]
-) -> list[tuple[str, Incarnation]]:
+) -> Iterator[tuple[str, Incarnation]]:
     """The models that an instance that leaves has in memory, each with the one that its calls will come to, if that has
-    it not. `holders` are the instances that have each model in memory. At least two instances are ready."""
-    moves = []
+    it not. `holders` are the instances that have each model in memory. Each is decided when it is asked for."""
     for model in sorted(name for name, instances in holders.items() if leaving in instances):
-        owner = next(one for one in ready.first(model, 2) if one is not leaving)
-        if owner not in holders[model]:
-            moves.append((model, owner))
-    return moves
+        owner = next((one for one in ready.first(model, 2) if one is not leaving), None)
+        if owner is not None and owner not in holders[model]:
+            yield model, owner
 
 
-async def _loaded(container: LiveContainer, model: str, turns: asyncio.Semaphore, named: Headers) -> None:
+async def _loaded(container: LiveContainer, model: str, named: Headers) -> None:
     """A model that cannot be loaded is left to its first caller, who gets the reason."""
-    async with turns:
-        try:
-            await why_not_loaded(container, model, named)
-        except InstanceAway:
-            return
+    with suppress(InstanceAway):
+        await why_not_loaded(container, model, named)

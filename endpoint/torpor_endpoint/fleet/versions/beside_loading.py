@@ -39,7 +39,7 @@ class BesideLoading:
 
     async def look(self, pool: InstancePool, name: str, present: Mapping[int, str]) -> tuple[VersionsInMemory, Holders]:
         """What the pool has of the versions of this name."""
-        holders = await resident(pool) if len(pool.ready) else {}
+        holders = await resident(pool, below=f"{name}/") if len(pool.ready) else {}
         return versions_in(name, holders, present, self.failures(pool)), holders
 
     def failures(self, pool: InstancePool) -> dict[str, str]:

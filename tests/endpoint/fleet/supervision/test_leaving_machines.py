@@ -125,3 +125,16 @@ def test_each_model_of_an_instance_that_leaves_is_loaded_where_its_calls_will_co
     assert set(moves.values()) == others
     ready.withdraw(2)
     assert all(ready.pick(model) is owner for model, owner in moves.items())
+
+
+def test_no_model_moves_once_no_other_instance_is_ready() -> None:
+    ready, leaving, other = (
+        Placement[Incarnation](),
+        *(Incarnation(Slot("shop", "v", number), f"i-{number}", []) for number in range(2)),
+    )
+    ready.offer(0, leaving)
+    ready.offer(1, other)
+    moves = moves_from(leaving, ready, {"a": {leaving}, "b": {leaving}})
+    assert next(moves) == ("a", other)
+    ready.withdraw(1)
+    assert list(moves) == []
