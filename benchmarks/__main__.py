@@ -31,6 +31,7 @@ from benchmarks.sections import (
     flatness,
     metering,
     pipelines,
+    protocols,
     resident,
     rest,
     scaling,
@@ -51,6 +52,7 @@ Section = Callable[[Path, Sizes, Serve], list[Figures]]
 
 SECTIONS: dict[str, tuple[str, Section]] = {
     "warm": ("Requests to models that are loaded", warm.rows),
+    "protocols": ("Warm requests of the Open Inference Protocol beside CSV", protocols.rows),
     "cold": ("The first call to a model", cold.rows),
     "density": ("Many boosters in one endpoint of four instances", density.rows),
     "resident": ("What a model costs in memory", resident.rows),

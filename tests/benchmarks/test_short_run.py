@@ -16,6 +16,7 @@ from benchmarks import placement
 ROOT = Path(__file__).parents[2]
 SECTIONS = {
     "warm",
+    "protocols",
     "cold",
     "density",
     "resident",

@@ -87,6 +87,8 @@ def _floats(dtype: Any) -> CellKind:
         return None if cell is None or not _is_beyond(cell, dtype) else f"{shown(cell)} is {beyond}"
 
     def near(array: Array, dtype: Any) -> Array:
+        if array.dtype == dtype:
+            return np.ascontiguousarray(array)
         with np.errstate(over="ignore"):
             cast = np.ascontiguousarray(array, dtype=dtype)
         if cast.dtype != array.dtype and np.isinf(cast).any():

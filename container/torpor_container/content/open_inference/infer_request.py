@@ -8,11 +8,20 @@ A body with `outputs` in place of `inputs` is the answer of the container before
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Any
+from functools import lru_cache
+from sys import maxsize
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from torpor_container.content.media import parameters
+from torpor_container.content.open_inference.known_json import (
+    BODY_MAX_BYTES,
+    JsonPart,
+    KnownJson,
+    known_input,
+    without_id,
+)
 from torpor_container.content.open_inference.tensor_bytes import BYTES, array_of, of_objects
 from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.tensors import (
@@ -25,21 +34,24 @@ from torpor_container.content.reading.tensors import (
 )
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, MODEL_NAME, MODEL_VERSION
 from torpor_container.errors import BadInput
-from torpor_container.frozen_class import frozen
 
 BINARY_SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"
 MEMBERS = ("inputs", "outputs", "id", "parameters", "model_name", "model_version")
 
 
-@frozen
-class InferRequest:
+ALL_OUTPUTS: Mapping[str, bool] = MappingProxyType({})
+"""No output is named: all are wanted."""
+KNOWN = KnownJson()
+
+
+class InferRequest(NamedTuple):
     """What a request asks of a model. `raw` is the data of the only input, if the body is nothing else.
 
     `outputs` are the names of those that are wanted, and whether in binary; empty for all, in binary if `binary`.
     """
 
     tensors: Mapping[str, Tensor]
-    outputs: Mapping[str, bool] = field(default_factory=dict)
+    outputs: Mapping[str, bool] = ALL_OUTPUTS
     binary: bool = False
     request_id: str | None = None
     raw: bytes | None = None
@@ -47,30 +59,91 @@ class InferRequest:
     model_version: str = ""
 
 
+class _Told(NamedTuple):
+    """What the content type tells of a request. `json_bytes` are None where it tells no `size`."""
+
+    model_name: str
+    model_version: str
+    size: str
+    json_bytes: int | None
+
+
+NOTHING_TOLD = _Told("", "", "", None)
+
+
 def read_request(body: bytes, content_type: str) -> InferRequest:
     """Raises BadInput, which names the member or the tensor at fault."""
-    given = parameters(content_type)
-    name, version = unquote(given.get(MODEL_NAME, "")), unquote(given.get(MODEL_VERSION, ""))
-    size = _header_size(given.get(HEADER_SIZE), len(body))
+    told = _told(content_type)
+    size = len(body) if told.json_bytes is None else told.json_bytes
+    if size > len(body):
+        raise BadInput(f"{HEADER_SIZE}={told.size[:20]!r} is no length of the JSON in a body of {len(body)} bytes")
     if size == 0:
-        return InferRequest({}, {}, True, None, body, name, version)
+        return InferRequest({}, ALL_OUTPUTS, True, None, body, told.model_name, told.model_version)
+    if size == len(body) or len(body) > BODY_MAX_BYTES:
+        return _read(body, size, told)[0]
+    text, request_id = without_id(body[:size])
+    if text is None:
+        return _read(body, size, told)[0]
+    part = KNOWN.get(text)
+    if part is None or part.data_bytes != len(body) - size:
+        request, part = _read(body, size, told)
+        if part is not None and (request_id is None or _is_its_id(request_id, part, text, body[size:])):
+            KNOWN.keep(text, part)
+        return request
+    if request_id is None:
+        request_id = part.request_id
+    tensors = part.tensors(body[size:])
+    return InferRequest(tensors, part.outputs, part.binary, request_id, None, told.model_name, told.model_version)
+
+
+def _read(body: bytes, size: int, told: _Told) -> tuple[InferRequest, JsonPart | None]:
+    """The request, and what its JSON says, if all its tensors have their data behind it. Raises BadInput."""
     document = parse(body[:size])
     if not isinstance(document, dict):
         raise BadInput("a request of the Open Inference Protocol is a JSON object with inputs")
     if unknown := [key for key in document if key not in MEMBERS]:
         raise BadInput(f"a request of the Open Inference Protocol has no member {', '.join(unknown)}")
     data = _BinaryData(memoryview(body)[size:])
-    if "inputs" not in document and are_tensors(document.get("outputs")):
-        tensors = _tensors(document["outputs"], data)
-        request = InferRequest(tensors, {}, data.used, _text(document, "id"), None, name, version)
+    answers_before = "inputs" not in document and are_tensors(document.get("outputs"))
+    described: Any = document.get("outputs" if answers_before else "inputs")
+    tensors = _tensors(described, data)
+    if answers_before:
+        outputs, binary = ALL_OUTPUTS, data.used
     else:
-        tensors = _tensors(document.get("inputs"), data)
         asked = _parameters(document.get("parameters"), "the request", (ALL_BINARY,))
         binary = _truth(asked, ALL_BINARY, "the request")
         outputs = _outputs(document.get("outputs"), binary)
-        request = InferRequest(tensors, outputs, binary, _text(document, "id"), None, name, version)
+    request_id = _text(document, "id")
     data.check_end()
-    return request
+    request = InferRequest(tensors, outputs, binary, request_id, None, told.model_name, told.model_version)
+    if any(one.array is None for one in tensors.values()):
+        return request, None
+    inputs = [
+        known_input(one.name, one.datatype, one.shape, members["parameters"][BINARY_SIZE])
+        for one, members in zip(tensors.values(), described, strict=True)
+    ]
+    return request, JsonPart(inputs, len(body) - size, outputs, binary, request_id)
+
+
+def _is_its_id(request_id: str, part: JsonPart, text: bytes, data: bytes) -> bool:
+    """Whether this JSON, from which the text was taken, says the same as before but for the id. Not for an empty text,
+    which shows nothing."""
+    try:
+        _, without = _read(text + data, len(text), NOTHING_TOLD)
+    except BadInput:
+        return False
+    return bool(request_id) and without == part._replace(request_id="") and part.request_id == request_id
+
+
+@lru_cache(maxsize=256)
+def _told(content_type: str) -> _Told:
+    given = parameters(content_type)
+    name, version = unquote(given.get(MODEL_NAME, "")), unquote(given.get(MODEL_VERSION, ""))
+    size = given.get(HEADER_SIZE)
+    if size is None:
+        return _Told(name, version, "", None)
+    is_number = size.isascii() and size.isdecimal() and len(size) <= 10
+    return _Told(name, version, size, int(size) if is_number else maxsize)
 
 
 class _BinaryData:
@@ -99,14 +172,6 @@ class _BinaryData:
                 f"{len(self._data) - self._at} bytes follow the last tensor: check the length of the JSON "
                 f"(Inference-Header-Content-Length, or {HEADER_SIZE}) and each {BINARY_SIZE}"
             )
-
-
-def _header_size(text: str | None, whole: int) -> int:
-    if text is None:
-        return whole
-    if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > whole:
-        raise BadInput(f"{HEADER_SIZE}={text[:20]!r} is no length of the JSON in a body of {whole} bytes")
-    return int(text)
 
 
 def _tensors(given: object, data: _BinaryData) -> dict[str, Tensor]:
@@ -138,9 +203,9 @@ def _tensor(members: Mapping[str, Any], data: _BinaryData) -> Tensor:
     return Tensor(name, checked, datatype, array=array_of(name, datatype, checked, data.take(name, asked[BINARY_SIZE])))
 
 
-def _outputs(given: object, binary: bool) -> dict[str, bool]:
+def _outputs(given: object, binary: bool) -> Mapping[str, bool]:
     if given is None:
-        return {}
+        return ALL_OUTPUTS
     if not isinstance(given, list) or not all(
         isinstance(one, dict) and isinstance(one.get("name"), str) for one in given
     ):

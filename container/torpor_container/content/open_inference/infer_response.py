@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as as_text
 from math import isfinite
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from torpor_container.content.open_inference.infer_request import BINARY_SIZE, InferRequest
 from torpor_container.content.open_inference.tensor_bytes import BYTES, Array, as_bytes, bytes_of, of_objects
 from torpor_container.content.plain import Outputs, Unwritable, plain
-from torpor_container.content.reading.tensors import NAMED_TYPES
+from torpor_container.content.reading.tensors import DATATYPE_OF, NAMED_TYPES
 from torpor_container.core.protocols.protocol_types import HEADER_SIZE, TENSORS
 
 PREDICTION = "predict"
@@ -27,6 +29,8 @@ def tensors_of(prediction: Any, only: str) -> dict[str, Array]:
 def array_of_values(value: Any) -> Array:
     """An array of one of the protocol's types. What no such array holds is BYTES of JSON for each row. Raises
     Unwritable."""
+    if type(value) is np.ndarray and value.dtype in DATATYPE_OF and not value.dtype.hasobject:
+        return value
     if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.dtype.name in NAMED_TYPES:
         return _of_cells(value) if value.dtype.hasobject else value
     values = plain(value, "tensors")
@@ -50,30 +54,35 @@ def _of_cells(array: Array) -> Array:
 
 
 def datatype_of(array: Array) -> str:
-    return BYTES if array.dtype.kind in "OUS" else NAMED_TYPES[array.dtype.name]
+    return DATATYPE_OF.get(array.dtype) or (BYTES if array.dtype.kind in "OUS" else NAMED_TYPES[array.dtype.name])
 
 
 def written(tensors: Mapping[str, Array], request: InferRequest) -> tuple[bytes, str]:
     """The answer to a request, and its content type. Raises Unwritable for a number that JSON does not have."""
-    document: dict[str, Any] = {"model_name": request.model_name}
+    before = f'{{"model_name": {as_text(request.model_name)}'
     if request.model_version:
-        document["model_version"] = request.model_version
+        before += f', "model_version": {as_text(request.model_version)}'
     if request.request_id is not None:
-        document["id"] = request.request_id
-    described: list[dict[str, Any]] = []
+        before += f', "id": {as_text(request.request_id)}'
+    described: list[str] = []
     pieces: list[bytes] = []
     for name, array in tensors.items():
-        one: dict[str, Any] = {"name": name, "datatype": datatype_of(array), "shape": list(array.shape)}
+        datatype = datatype_of(array)
         if request.outputs.get(name, request.binary):
-            pieces.append(bytes_of(array))
-            one["parameters"] = {BINARY_SIZE: len(pieces[-1])}
+            pieces.append(piece := bytes_of(array))
+            described.append(_in_binary(name, datatype, array.shape, len(piece)))
         else:
-            one["data"] = _as_json(name, array)
-        described.append(one)
-    document["outputs"] = described
-    head = json.dumps(document).encode()
+            members = {"name": name, "datatype": datatype, "shape": array.shape, "data": _as_json(name, array)}
+            described.append(json.dumps(members))
+    head = f'{before}, "outputs": [{", ".join(described)}]}}'.encode()
     kind = f"{TENSORS};{HEADER_SIZE}={len(head)}" if pieces else TENSORS
     return b"".join((head, *pieces)), kind
+
+
+@lru_cache(maxsize=256)
+def _in_binary(name: str, datatype: str, shape: tuple[int, ...], size: int) -> str:
+    """An output whose data are so many bytes behind the JSON."""
+    return json.dumps({"name": name, "datatype": datatype, "shape": shape, "parameters": {BINARY_SIZE: size}})
 
 
 def _as_json(name: str, array: Array) -> Sequence[Any]:

@@ -5,6 +5,7 @@ in four bytes (triton-inference-server/server, docs/protocol/extension_binary_da
 """
 
 import struct
+import sys
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -16,6 +17,7 @@ from torpor_container.content.reading.tensors import DATATYPES
 from torpor_container.errors import BadInput
 
 BYTES = "BYTES"
+IS_LITTLE = sys.byteorder == "little"
 LENGTH = struct.Struct("<I")
 Array = NDArray[Any]
 
@@ -39,9 +41,12 @@ def array_of(name: str, datatype: str, shape: Sequence[int], data: memoryview) -
 
 def bytes_of(array: Array) -> bytes:
     """The bytes of an array of numbers, of truths, or of text and `bytes`."""
-    if array.dtype.kind in "OUS":
+    dtype = array.dtype
+    if dtype.kind in "OUS":
         return b"".join(LENGTH.pack(len(one)) + one for one in map(as_bytes, array.ravel().tolist()))
-    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    if dtype.isnative and IS_LITTLE:
+        return array.tobytes()
+    return array.astype(dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def as_bytes(element: str | bytes) -> bytes:

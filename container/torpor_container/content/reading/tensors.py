@@ -8,7 +8,7 @@ what changes a tensor's meaning and is not known here is refused.
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,11 +42,11 @@ DATATYPES: Mapping[str, Any] = {
     "BYTES": np.object_,
 }
 """The protocol's table; BYTES is text here, as JSON has it."""
-NAMED_TYPES: Mapping[str, str] = {np.dtype(dtype).name: name for name, dtype in DATATYPES.items()}
+DATATYPE_OF: Mapping[Any, str] = {np.dtype(dtype): name for name, dtype in DATATYPES.items()}
+NAMED_TYPES: Mapping[str, str] = {dtype.name: name for dtype, name in DATATYPE_OF.items()}
 
 
-@frozen
-class Tensor:
+class Tensor(NamedTuple):
     """One checked tensor: its values fit its shape and its datatype."""
 
     name: str

@@ -7,7 +7,6 @@ itself how they take tensors (`TensorInputs`).
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -43,8 +42,7 @@ class TensorSpec(NamedTuple):
         return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInputs:
+class TensorInputs(NamedTuple):
     """How a model takes named tensors: `read` makes its inputs of them and of the names of the outputs that are wanted,
     and raises BadInput. `outputs` are those that it has; without them it has one, which `predict` names."""
 

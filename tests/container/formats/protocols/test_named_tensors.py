@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 from tests.container.helpers.served_models import load
+from tests.helpers.counted_calls import calls_of
 from torpor_container.core.protocols.protocol_types import METADATA, TENSORS
 from torpor_container.errors import BadInput, CallerFault, ContainerError, NotAcceptable, UnsupportedContentType
 from torpor_container.formats.served import ServedModel
@@ -89,6 +91,8 @@ def booster(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Serve
 
 
 ROW = np.array([[1, 2, 3, 4]], np.float32)
+MORE_CALLS = 46
+"""What was counted. Raise it only with the reason in the changelog."""
 
 
 def test_a_body_without_json_is_the_only_input(booster: ServedModel[Any]) -> None:
@@ -105,6 +109,15 @@ def test_requests_of_tensors_share_a_prediction_with_others(booster: ServedModel
     assert isinstance(alone[0], Reply)
     assert output(alone[0]).shape == (1,)
     assert alone == together[:2]
+
+
+def test_a_request_in_binary_makes_few_calls_more_than_csv(booster: ServedModel[Any]) -> None:
+    """Since its JSON says what that of the request before said, but for the id."""
+    one, data = in_binary("x", ROW)
+    calls = [request([one], data, id=str(number), parameters={"binary_data_output": True}) for number in range(2)]
+    assert output(booster.invoke(calls[0])) == output(booster.invoke(copy(calls[1])))
+    of_csv = calls_of(lambda: booster.invoke(Invocation(b"1,2,3,4", "text/csv")))
+    assert calls_of(lambda: booster.invoke(calls[1])) <= of_csv + MORE_CALLS
 
 
 @pytest.mark.parametrize(
