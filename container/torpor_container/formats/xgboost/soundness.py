@@ -17,14 +17,17 @@ from torpor_container.frozen_class import frozen
 
 Integers = NDArray[np.int64]
 
-_TYPED = {b"l": ">i4", b"L": ">i8", b"U": "u1", b"i": "i1", b"I": ">i2"}
-"""Marks of types in UBJSON (ubjson.org). A typed array is `[$`, the mark, `#L`, eight bytes of count, its elements."""
+_TYPED = {b"l": ">i4", b"L": ">i8", b"U": "u1", b"i": "i1", b"I": ">i2", b"d": ">i4"}
+"""Marks of types in UBJSON (ubjson.org). A typed array is `[$`, the mark, `#L`, eight bytes of count, its elements.
+Of floats (`d`), only the number is of use here."""
 _ELEMENT_BYTES = {ord("i"): 1, ord("U"): 1, ord("I"): 2, ord("l"): 4, ord("L"): 8}
 _TREES = (b"left_children", b"right_children", b"split_indices")
 _CATEGORIES = (b"categories", b"categories_nodes", b"categories_segments", b"categories_sizes")
 _NO_CATEGORIES = b"categories_nodes[$l#L" + bytes(8)
 _PLAIN = (b"tree_info", b"iteration_indptr")
 _GROUPS = re.compile(rb"num_(?:class|target)SL.{8}(\d+)", re.DOTALL)
+_LEAF_SIZES = re.compile(rb"size_leaf_vectorSL.{8}(\d+)", re.DOTALL)
+_LEAF_WEIGHTS = (b"leaf_weights",)
 
 
 @frozen
@@ -52,6 +55,9 @@ def prove_saved(saved: bytes, columns: int) -> None:
         _prove_weights(saved, b"weights", (columns + 1) * groups)
     _prove_weights(saved[after:], b"weight_drop", trees)  # dart's, one of each tree
     _prove_plain(saved, groups, trees)
+    leaf_sizes = set(map(int, _LEAF_SIZES.findall(saved)))
+    if leaf_sizes and max(leaf_sizes) > 1:
+        right = _prove_vectors(left, right, *_arrays(_LEAF_WEIGHTS, saved), leaf_sizes, groups)
     _prove(left, right, split, columns)
     if saved.count(_NO_CATEGORIES) != trees:
         _prove_categories(left, *_arrays(_CATEGORIES, saved))
@@ -89,6 +95,23 @@ def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
     columns_used = split.values[inner]
     if np.any((columns_used < 0) | (columns_used >= columns)):
         raise LoadFailed(f"a tree of the model splits by a column that is not there: the model has {columns}")
+
+
+def _prove_vectors(
+    left: Arrays, right: Arrays, weights: Arrays, leaf_sizes: set[int], groups: int
+) -> Arrays:
+    """Check the leaves of trees whose leaves are vectors, of one value for each group. XGBoost keeps the place of such
+    a leaf's vector among those of its tree where other nodes have their right child. Return the right children
+    without these."""
+    if leaf_sizes != {groups}:
+        raise LoadFailed(f"a leaf of the model has not one value for each of its {groups} targets")
+    if not (np.array_equal(left.sizes, right.sizes) and len(weights.sizes) == len(left.sizes)):
+        raise LoadFailed("a tree of the model is not whole")
+    leaves = left.values == -1
+    places, vectors = right.values[leaves], np.repeat(weights.sizes // groups, left.sizes)[leaves]
+    if np.any((places < 0) | (places >= vectors)):
+        raise LoadFailed("a leaf of the model has values that are not there")
+    return Arrays(np.where(leaves, -1, right.values), right.sizes)
 
 
 def _prove_plain(saved: bytes, groups: int, trees: int) -> None:
