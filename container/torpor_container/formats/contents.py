@@ -83,11 +83,6 @@ def _is_xgboost(path: Path, head: bytes) -> bool:
     return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
 
 
-def begins_as_json(head: bytes) -> bool:
-    """Whether a file that begins so may be XGBoost's JSON."""
-    return b"".join(head.split()).startswith(JSON_HEAD)
-
-
 def begins_as_xgboost(path: Path) -> bool:
     """Whether it begins as XGBoost's JSON: if no other file is a model, the load proves it, or shows what is wrong."""
     with path.open("rb") as file:

@@ -151,10 +151,6 @@ class Format:
     """What a process must have imported before it loads this file. The last step has all that a pickle may need."""
     is_sound: Callable[[Path], bool] = lambda path: False
     """Whether the bytes of a file alone show that its framework loads and walks it without harm: it needs no trial."""
-    is_slow: Callable[[Path], bool] = lambda path: False
-    """Whether a file is read much slower than what `rewritten` makes of it."""
-    rewritten: Callable[[Any], bytes] = lambda model: b""
-    """A loaded model's file in a form that is read quickly and is sound by its bytes; empty if it has none."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file in the directory that it can load."""

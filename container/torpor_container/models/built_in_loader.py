@@ -227,8 +227,7 @@ class BuiltInLoader:
             self._verdicts.pardon(key)
         verdict = self._verdicts.read(key)
         sound = self._quarantine is not None and verdict is None and _is_sound(known, candidate)
-        slow = not sound and verdict is None and disk_bytes <= SOUND_MAX_BYTES and known.is_slow(path)
-        tried = Version(candidate, key, True, verdict, sound, known.is_sound if slow else None)
+        tried = Version(candidate, key, True, verdict, sound)
         if self._forms is None:
             return Identified(known, path, disk_bytes, step, tried)
         mappable = MappableFile(known, path, key, disk_bytes)
@@ -265,9 +264,9 @@ class BuiltInLoader:
         return await self._measurers.run(self._count_seconds)
 
     # -- the two ways to load --------------------------------------------------------------------------------------
-    async def _load(self, found: Recognised, instead: Path | None = None) -> Loaded:
-        """Load a model, from another file `instead` of its own, and measure it."""
-        began_s, found = self._clock(), replace(found, instead=instead)
+    async def _load(self, found: Recognised) -> Loaded:
+        """Load a model and measure it."""
+        began_s = self._clock()
         loaded = await (self._start_script(found) if found.format.name == SCRIPT else self._in_process.load(found))
         self._runners.add(loaded.runner)
         self._steps.needed(found.needs[0])

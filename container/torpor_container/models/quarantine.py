@@ -9,7 +9,6 @@ more memory. If the trial got little processor time, it is tried again once the 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -42,7 +41,6 @@ from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
 from torpor_container.settings import Settings
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
-from torpor_container.trials.trial_writing import TrialWriting
 from torpor_container.trials.verdicts import Verdicts
 from torpor_container.waiting.quiet_time import is_quiet
 
@@ -56,8 +54,7 @@ PROVED = frozenset({"xgboost", "lightgbm"})
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 """Names of distributions that differ from the names of their modules."""
 
-Load = Callable[..., Awaitable[Loaded]]
-"""Loads a model from its own file, or from the path that it is called with."""
+Load = Callable[[], Awaitable[Loaded]]
 
 
 @frozen
@@ -74,16 +71,13 @@ class Version:
     sound: bool = False
     """Whether its bytes alone show that no load of it does harm (`Format.is_sound`). Not looked at where there is a
     verdict."""
-    is_sound: Callable[[Path], bool] | None = None
-    """`Format.is_sound`, if the trial shall write the model in a form that is quicker to read."""
 
 
 class TrialInFlight(NamedTuple):
-    """A trial that is not over. `loaded` is done once it has loaded the model, if it does, and has written it."""
+    """A trial that is not over. `loaded` is done once it has loaded the model, if it does."""
 
     loaded: "asyncio.Future[None]"
     over: "asyncio.Task[TrialEnd]"
-    writing: TrialWriting | None
 
 
 class Quarantine:
@@ -134,8 +128,6 @@ class Quarantine:
         if tried.candidate.format in PROVED and not trial.over.done():
             either: set[asyncio.Future[Any]] = {trial.over, trial.loaded}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if trial.writing is not None and await on_thread(trial.writing.is_good):
-                load = partial(_load_written, load, trial.writing)
             if not trial.over.done():
                 return partial(self._load_and_await_trial, tried, load, trial.over)
         return await self._after_trial(tried, load, await asyncio.shield(trial.over))
@@ -149,13 +141,8 @@ class Quarantine:
     def _begin_trial(self, tried: Version) -> "TrialInFlight":
         """Try a version with a share of the memory. All that have the same content wait for this one trial."""
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        candidate, writing = tried.candidate, None
-        with suppress(OSError, AttributeError):  # not Linux, or no descriptor is left
-            if tried.is_sound is not None:
-                writing = TrialWriting(tried.is_sound)
-                candidate = replace(candidate, into=writing.descriptor)
-        over = asyncio.create_task(self._trials.share(candidate, partial(_tell, loaded)))
-        self._trying[tried.key] = trial = TrialInFlight(loaded, over, writing)
+        over = asyncio.create_task(self._trials.share(tried.candidate, partial(_tell, loaded)))
+        self._trying[tried.key] = trial = TrialInFlight(loaded, over)
         self._keep(over)
         over.add_done_callback(lambda _: self._trying.pop(tried.key))
         return trial
@@ -255,14 +242,6 @@ class Quarantine:
         self._background.discard(task)
         if not task.cancelled():
             task.exception()  # mark it as seen, since asyncio logs exceptions that no task awaits
-
-
-async def _load_written(load: Load, writing: TrialWriting) -> Loaded:
-    """Load what a trial wrote. If that fails after all, the model's own file says why."""
-    try:
-        return await load(writing.path)
-    except LoadFailed:
-        return await load()
 
 
 async def _load_at_pace(load: Load, verdict: Verdict) -> Loaded:

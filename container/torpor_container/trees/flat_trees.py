@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torpor_container.frozen_class import frozen
 
-VERSION = 3
+VERSION = 4
 """The version of this layout. The extension has the same."""
 MAGIC = b"flattree"
 

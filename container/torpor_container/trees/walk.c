@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 #error "the files of trees are little-endian, and are mapped as they are"
 #endif
 
-#define VERSION 3 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
+#define VERSION 4 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
 #define BLOCK_ROWS 64
 
 typedef struct {
@@ -400,8 +401,9 @@ static PyObject *any_infinite(PyObject *module, PyObject *given)
     return PyBool_FromLong(found);
 }
 
-/* -- trees in XGBoost's UBJSON ------------------------------------------------------------------------------------- */
+/* -- XGBoost's UBJSON and JSON ---------------------------------------------------------------------------------------- */
 #include "written_trees.h"
+#include "written_json.h"
 
 /* -- the module ---------------------------------------------------------------------------------------------------- */
 static PyMethodDef functions[] = {
@@ -412,6 +414,7 @@ static PyMethodDef functions[] = {
     {"any_infinite", any_infinite, METH_O, "Whether any of these float32 is infinite."},
     {"sound_trees", sound_trees, METH_VARARGS, "Where so many trees end in the bytes; -1 if they are not sound."},
     {"integers", integers, METH_VARARGS, "So many integers with their marks, and where they end."},
+    {"ubjson", ubjson, METH_O, "XGBoost's JSON as the UBJSON that it writes; None if these bytes are anything else."},
     {NULL, NULL, 0, NULL},
 };
 

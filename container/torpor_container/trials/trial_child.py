@@ -26,7 +26,6 @@ from torpor_container.isolation.box import enter_for_reading
 from torpor_container.processes import process_tree
 from torpor_container.processes.import_steps import Step, reach, reached
 from torpor_container.processes.memory import end_before_others, give_back, limit_data, no_memory
-from torpor_container.trials.trial_writing import write
 from torpor_container.typed_json import read
 
 DESCRIPTORS_MAX = 256
@@ -69,7 +68,7 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
             if request["act"] == "work":
                 work(request, lent, send)
             else:
-                serve(request, lent, conventions, send)
+                serve(request, conventions, send)
     return 0
 
 
@@ -116,23 +115,18 @@ def work(request: Told, descriptors: list[int], send: Callable[[Told], None]) ->
         send({"end": "done", "result": run(request["arguments"], descriptors)})
 
 
-def serve(request: Told, lent: Sequence[int], conventions: Conventions, send: Callable[[Told], None]) -> None:
-    """Try one model, and write it to the descriptor that is lent, if one is. Tells when it is loaded, and then the
-    result: `end` is "good" with the seconds that a row took, "refused" with an error's type and message, or "exceeded".
-    Sends the result before it frees the model."""
+def serve(request: Told, conventions: Conventions, send: Callable[[Told], None]) -> None:
+    """Try one model. Tells when it is loaded, and then the result: `end` is "good" with the seconds that a row took,
+    "refused" with an error's type and message, or "exceeded". Sends the result before it frees the model."""
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
-    with ExitStack() as after, _reporting(Path(request["path"]).name, send):
-        for descriptor in lent:
-            after.callback(os.close, descriptor)
+    with _reporting(Path(request["path"]).name, send):
         reach(Step[request["step"]])  # their memory must not count as the model's
         for framework in known.frameworks:
             import_module(framework)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)
-        for descriptor in lent:
-            write(descriptor, known.rewritten(model))
         send(LOADED)
         send({"end": "good", "predicted_s": probe(model)})
     if model is not None:

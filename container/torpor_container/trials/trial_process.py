@@ -40,8 +40,6 @@ class TrialCandidate:
     path: Path
     disk_bytes: int
     step: Step = Step.WHOLE
-    into: int | None = None
-    """The descriptor of a `TrialWriting`, if what the trial writes of the model is wanted."""
 
 
 @frozen
@@ -215,8 +213,7 @@ class Trials:
             unless_good.callback(self._busy.discard, tester)
             unless_good.push_async_callback(tester.close)
             tester.trials += 1
-            into = () if candidate.into is None else (candidate.into,)
-            ended = _end_of(candidate, await tester.ask(request, bounds, loaded, into))
+            ended = _end_of(candidate, await tester.ask(request, bounds, loaded))
             if ended.end is End.GOOD and tester.trials < TRIALS_MAX:
                 unless_good.pop_all()
                 self._busy.discard(tester)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
-from tests.container.helpers.boosters_of_all_objectives import booster as trained_booster
 from tests.helpers.processes import children, descendants, stop
 from tests.helpers.waiting import reached
 from torpor_container.artifacts.seals import Seal
@@ -53,8 +52,6 @@ class Ward:
     folder: Path
     loads: int = 0
     others: frozenset[int] = frozenset()
-    read: bytes | None = None
-    """What the last load read instead of the model's file."""
 
     def trying(self) -> int:
         """The one process of its trials."""
@@ -70,8 +67,7 @@ class Ward:
         known, path = detect(folder, formats=available())
         candidate = TrialCandidate(known.name, path, len(file.content))
         key = key_of(Seal.of(folder).content, software)
-        slow = not sound and known.is_slow(path)
-        tried = Version(candidate, key, True, self.verdicts.read(key), sound, known.is_sound if slow else None)
+        tried = Version(candidate, key, True, self.verdicts.read(key), sound)
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
@@ -80,15 +76,11 @@ class Ward:
             await self.load(file)
         return raised.value
 
-    def _count(self, instead: Path | None) -> None:
-        self.loads += 1
-        self.read = instead.read_bytes() if instead is not None else None
-
     async def unload(self, runner: Runner) -> None:
         self.loads -= 1
 
-    async def _load(self, instead: Path | None = None) -> Loaded:
-        self._count(instead)
+    async def _load(self) -> Loaded:
+        self.loads += 1
         return Loaded(NO_RUNNER, 1, effort=Effort(0.0, 0.0))
 
 
@@ -348,22 +340,6 @@ def test_a_content_whose_bytes_show_that_it_is_sound_is_loaded_without_a_process
         await here.quarantine.close()
         assert here.loads == 1
         assert len(list((tmp_path / "verdicts").iterdir())) == 1
-
-    asyncio.run(story())
-
-
-def test_a_booster_in_json_is_read_once_and_the_instance_reads_what_the_trial_wrote_of_it(
-    tmp_path: Path, zygote: ZygoteClient
-) -> None:
-    trained = trained_booster("binary:logistic", rounds=60)
-    large = Hostile("large", "model.json", bytes(trained.save_raw("json")))
-
-    async def story() -> None:
-        async with ward(zygote, tmp_path) as here:
-            await here.load(large)
-            assert here.read == bytes(trained.save_raw("ubj"))
-            await here.load(another())
-            assert here.read is None, "so little is read quickly"
 
     asyncio.run(story())
 

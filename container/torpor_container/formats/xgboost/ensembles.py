@@ -30,7 +30,6 @@ def joined(format: Format, paths: Sequence[Path]) -> Format:
         mapped=None,
         step=lambda path: max(map(format.step, paths)),
         is_sound=lambda path: all(map(format.is_sound, paths)),
-        is_slow=lambda path: False,
     )
 
 

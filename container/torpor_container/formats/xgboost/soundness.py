@@ -57,7 +57,8 @@ def prove_saved(saved: bytes, columns: int) -> None:
     _prove_plain(saved, groups, trees)
     leaf_sizes = set(map(int, _LEAF_SIZES.findall(saved)))
     if leaf_sizes and max(leaf_sizes) > 1:
-        right = _prove_vectors(left, right, *_arrays(_LEAF_WEIGHTS, saved), leaf_sizes, groups)
+        [weights] = _arrays(_LEAF_WEIGHTS, saved)
+        right = _prove_vectors(left, right, weights, leaf_sizes, groups)
     _prove(left, right, split, columns)
     if saved.count(_NO_CATEGORIES) != trees:
         _prove_categories(left, *_arrays(_CATEGORIES, saved))
@@ -97,9 +98,7 @@ def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
         raise LoadFailed(f"a tree of the model splits by a column that is not there: the model has {columns}")
 
 
-def _prove_vectors(
-    left: Arrays, right: Arrays, weights: Arrays, leaf_sizes: set[int], groups: int
-) -> Arrays:
+def _prove_vectors(left: Arrays, right: Arrays, weights: Arrays, leaf_sizes: set[int], groups: int) -> Arrays:
     """Check the leaves of trees whose leaves are vectors, of one value for each group. XGBoost keeps the place of such
     a leaf's vector among those of its tree where other nodes have their right child. Return the right children
     without these."""

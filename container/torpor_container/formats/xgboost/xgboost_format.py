@@ -15,14 +15,13 @@ from torpor_container.formats.format import (
     named,
 )
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.served import ServedModel
 from torpor_container.formats.xgboost import boosters, flat_serving, learned_categories, older_versions, written_bytes
 from torpor_container.formats.xgboost.boosters import Member
+from torpor_container.formats.xgboost.written_bytes import EXTENSION
 from torpor_container.processes.import_steps import Step
 
 PICKLE = contents.PICKLED
-SLOW_BYTES = 64 * 1024
-"""So much JSON takes a millisecond to read, and what a trial writes of it a third of one to check."""
+JSON = b'{"'
 
 
 def _text(text: bytes) -> bytes:
@@ -67,22 +66,8 @@ def step(path: Path) -> Step:
 
 def is_sound(path: Path) -> bool:
     """See `written_bytes`. Raises OSError."""
-    with open(path, "rb", buffering=0) as file:
-        if file.read(len(written_bytes.BEGINNING)) != written_bytes.BEGINNING:
-            return False
-        file.seek(0)
-        return written_bytes.is_sound(file.readall())
-
-
-def is_slow(path: Path) -> bool:
-    """JSON takes ten times as long to read as UBJSON, which counts where there is much of it."""
-    return path.stat().st_size >= SLOW_BYTES and contents.begins_as_json(_head(path))
-
-
-def rewritten(model: ServedModel[Any]) -> bytes:
-    """The one booster of a model as UBJSON."""
-    native: Any = model.native
-    return bytes(native[0].save_raw("ubj")) if len(native) == 1 else b""
+    head = _head(path)
+    return head.startswith((written_bytes.BEGINNING, JSON)) and written_bytes.is_sound(bytes(_content(path)))
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
@@ -154,6 +139,8 @@ def _booster(path: Path, content: bytearray) -> Any:
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
         raise _unread(path, content, "it is neither JSON nor UBJSON") from error
     except XGBoostError as error:
+        if not content.startswith(JSON) and _head(path).startswith(JSON):  # another version has other arrays: it tells
+            return _booster(path, _bytes(path))
         raise _unread(path, content, said_by(error)) from error
     return booster
 
@@ -165,6 +152,13 @@ def _unread(path: Path, content: bytearray, said: str) -> Exception:
 
 
 def _content(path: Path) -> bytearray:
+    """The bytes of a file. JSON as XGBoost writes it comes as UBJSON, which XGBoost reads in a tenth of the time."""
+    content = _bytes(path)
+    written = EXTENSION.ubjson(content) if EXTENSION is not None and content.startswith(JSON) else None
+    return content if written is None else written
+
+
+def _bytes(path: Path) -> bytearray:
     """All bytes of a file, in memory once."""
     content = bytearray(path.stat().st_size)
     with path.open("rb", buffering=0) as file, memoryview(content) as whole:
@@ -185,6 +179,4 @@ FORMAT = Format(
     by_malloc=True,
     step=step,
     is_sound=is_sound,
-    is_slow=is_slow,
-    rewritten=rewritten,
 )

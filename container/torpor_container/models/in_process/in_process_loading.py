@@ -126,7 +126,6 @@ class InProcessLoading:
             with suppress(NotMapped):
                 held = await forms.made(found.file)
         one = await self._read(found, held)
-        found = replace(found, instead=None)
         released = partial(self._release, one.held)
         if isinstance(one.form, str):
             runner = InProcess(one.model, tools.predictors, tools.clocks, self._batch_size, released)

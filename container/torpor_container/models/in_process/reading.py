@@ -37,8 +37,6 @@ class Recognised:
     is_hot: bool = False
     """Whether it is called so often that its framework's own form serves it."""
     predicted_bytes: int = 0
-    instead: Path | None = None
-    """What to read instead of the file for the load that comes now: the same model in another form."""
 
     @property
     def file(self) -> MappableFile:
@@ -71,7 +69,7 @@ def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -
     try:
         with machine_faults():
             if held is None:
-                model = found.format.load(found.instead or found.path, conventions)
+                model = found.format.load(found.path, conventions)
             else:
                 model = found.file.form.open(found.path, held.mapped, conventions)
         if conventions.inference_output and model.format != XGBOOST:

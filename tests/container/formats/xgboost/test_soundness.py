@@ -29,7 +29,9 @@ def of_vectors(**parameters: object) -> Any:
 
 def categorical() -> Any:
     rows = np.random.default_rng(2).integers(0, 4, (200, COLUMNS)).astype(np.float32)
-    matrix = xgboost.DMatrix(rows, rows[:, 0], feature_types=["c", *["q"] * (COLUMNS - 1)], enable_categorical=True, nthread=1)
+    matrix = xgboost.DMatrix(
+        rows, rows[:, 0], feature_types=["c", *["q"] * (COLUMNS - 1)], enable_categorical=True, nthread=1
+    )
     return xgboost.train({"max_cat_to_onehot": 1, "nthread": 1}, matrix, 4)
 
 
