@@ -67,6 +67,8 @@ READ = {
     "tests/endpoint/helpers/endpoint_pages.py": AT_LEAST,
     "tests/endpoint/helpers/lag_measuring_endpoint.py": OWN_WORK,
     "tests/endpoint/helpers/live_endpoint.py": DEADLINE,
+    "tests/endpoint/helpers/peer_authorities.py": EPOCH,
+    "tests/endpoint/peers/test_handshakes.py": EPOCH,
     "tests/endpoint/host/ray/test_whole_endpoint.py": "it is printed",
     "tests/endpoint/robust/test_emulated.py": AT_LEAST,
     "tests/endpoint/routing/router/test_live_shared_limits.py": "a rate is calls by the seconds that they took",

@@ -90,6 +90,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/running/requirements.py": (LOAD,),
     "container/torpor_container/models/on_device/device_runner.py": (CALL,),
     "container/torpor_container/running/runners.py": (CALL,),
+    "container/torpor_container/transport/peers/handing.py": ("Certificate that the control hands over",),
     "container/torpor_container/transport/stream_client.py": ("Part of a streamed answer",),
     "container/torpor_container/transport/upstream.py": (CALL,),
     "container/torpor_container/trials/tester.py": ("Trial of a new version",),

@@ -5,6 +5,7 @@
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from torpor_container.how_to_install import how_to_install
@@ -37,6 +38,7 @@ def main() -> None:
             raise BadSetting(fault)
         if sys.argv[1:] == ["serve"]:
             _check_isolation(settings)
+            _check_certificate(settings)
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None
@@ -58,6 +60,12 @@ def _check_isolation(settings: Settings) -> None:
         print(f"torpor-container: warning: {lack}", file=sys.stderr)
 
 
+def _check_certificate(settings: Settings) -> None:
+    """A container that is started again may have the certificate of its first start. Raises BadSetting."""
+    if settings.peer_tls is not None and settings.peer_tls.ends_s <= time.time():
+        raise BadSetting("TORPOR_PEER_TLS: its certificate has ended. The endpoint launches another instance")
+
+
 def serve(settings: Settings) -> None:
     """Serve until a signal stops it. Raises ModuleNotFoundError if a package of the extra `container` is missing."""
     from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
@@ -65,6 +73,7 @@ def serve(settings: Settings) -> None:
     from torpor_container.http.server import ServerOptions
     from torpor_container.processes.memory import confine
     from torpor_container.processes.memory_budget import MemoryBudget, unlimited
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():
@@ -77,9 +86,11 @@ def serve(settings: Settings) -> None:
         memory = MemoryBudget(settings.memory_bytes, limit)
         return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
+    peers = None if settings.peer_tls is None else PeerTls(settings.peer_tls)
     options = ServerOptions(
         bind=_bind(settings),
         secret=settings.secret,
+        peers=peers,
         tickets=settings.tickets,
         shares_artifacts=settings.neighbours_bytes > 0,
     )

@@ -17,6 +17,7 @@ from torpor_container.processes.import_steps import Step, reached
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 from torpor_container.settings import Settings
+from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.trials.suspects import Suspects, judge
 
 OPTIONS = ServerOptions(log_level="warning")
@@ -42,7 +43,10 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     options = OPTIONS
     if settings.secret is not None:
         shares = settings.neighbours_bytes > 0
-        options = replace(OPTIONS, secret=settings.secret, tickets=settings.tickets, shares_artifacts=shares)
+        peers = None if settings.peer_tls is None else PeerTls(settings.peer_tls)
+        options = replace(
+            OPTIONS, secret=settings.secret, peers=peers, tickets=settings.tickets, shares_artifacts=shares
+        )
     serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, options)
     return 0
 

@@ -20,11 +20,13 @@ from torpor_container.core.versions.group_feeds import group_feeds
 from torpor_container.core.versions.version_policies import VersionPolicy, version_policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.server_command import ServerCommand
+from torpor_container.transport.peers.credential import PeerCredential
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
+T = TypeVar("T")
 MIB = 1024 * 1024
 
 SCRIPT_NETWORKS = ("allow", "endpoint", "refuse")
@@ -139,8 +141,8 @@ def _workers(text: str) -> int:
     return _count(text) if text else 1
 
 
-def _optional_count(text: str) -> int | None:
-    return _count(text) if text else None
+def _optional(read: Callable[[str], T]) -> Callable[[str], T | None]:
+    return lambda text: read(text) if text else None
 
 
 def _secret(text: str) -> bytes | None:
@@ -151,14 +153,6 @@ def _secret(text: str) -> bytes | None:
 
 def _delay(text: str) -> float:
     return _amount(text) / 1000 if float(text) else 0.0
-
-
-def _optional_mib(text: str) -> int | None:
-    return _mib(text) if text else None
-
-
-def _optional_amount(text: str) -> float | None:
-    return _amount(text) if text else None
 
 
 def _optional_number(text: str) -> float | None:
@@ -216,10 +210,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`. `refuse`: the instance refuses a model whose requirements are not met. `install`: it installs them beside the model."),
     Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "`true`: all XGBoost boosters of an artifact answer together (`docs/reference/xgboost.md`). `false`: the first one answers alone."),
     Setting("SAGEMAKER_INFERENCE_OUTPUT", "inference_output", _selected, "", "The values that an XGBoost model gives for each prediction, as keys with commas between them, such as `predicted_label,probability` (`docs/reference/xgboost.md`). Empty: the prediction alone."),
-    Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest request body for AWS's XGBoost image, in bytes, up to 20 MiB. TORPOR_BODY_MAX_BYTES holds if it is smaller."),
+    Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional(_count), "", "The largest request body for AWS's XGBoost image, in bytes, up to 20 MiB. TORPOR_BODY_MAX_BYTES holds if it is smaller."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket in place of a port."),
-    Setting("TORPOR_LISTENER", "listener", _optional_count, "", "Serve on this inherited descriptor of a listening socket in place of a port. A host of another machine sets it."),
+    Setting("TORPOR_LISTENER", "listener", _optional(_count), "", "Serve on this inherited descriptor of a listening socket in place of a port. A host of another machine sets it."),
     Setting("TORPOR_INSTANCE_SECRET", "secret", _secret, "", "64 hexadecimal digits. The container takes connections only from routers that prove that they know them. The endpoint sets it for an instance on another machine. Empty: it takes every connection."),
+    Setting("TORPOR_PEER_TLS", "peer_tls", _optional(PeerCredential.read), "", "The key, the certificate and the authority by which the container proves itself to control and routers, and knows them, as JSON. It then speaks TLS with whoever is on another machine. The endpoint sets it for an instance on another machine (`docs/how-to/internal-tls.md`)."),
     Setting("TORPOR_TICKETS", "tickets", _bool, "false", "`true`: an instance on another machine also takes requests of a gateway, by HTTP on the same port, each with a router's ticket (`docs/how-to/gateway.md`)."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "The command that starts a foreign container, as JSON (adapter mode). The endpoint sets it for an image of `--images`."),
@@ -240,9 +235,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_TREES", "trees", _one_of("auto", "library", "flat"), "auto", "What answers for models of trees (XGBoost, scikit-learn; LightGBM's text models always answer by flat trees). `auto`: their library, until flat trees of the model are made and proved to answer alike (`docs/explanation/flat-trees.md`). `library`: always their library. `flat`: as `auto`, and the first answer waits for the flat trees. A model that flat trees do not cover stays with its library, as do all where Torpor was installed without a C compiler."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of processors: of threads that predict, and of turns that they share with user scripts (`docs/reference/models.md`)."),
     Setting("TORPOR_DEVICE", "device", asked_device, "cpu", "What models predict on. `cpu`: the processor. `cuda` or `cuda:N`: an NVIDIA GPU, without which the endpoint is refused. `auto`: a GPU where one is found, else the processor, as `torpor why` says. An instance type with a GPU means `cuda`, unless this or the endpoint's `--device` says otherwise (`docs/how-to/gpu.md`)."),
-    Setting("TORPOR_DEVICE_MEMORY_MIB", "device_bytes", _optional_mib, "", "The memory of the device that the instance may use. Empty: nine tenths of what is free when it starts. Give each its part where several instances share a device."),
-    Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),
-    Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "The most requests for one model that are predicted together. It holds for models whose answers stay the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 if the prediction needs no thread, else 1."),
+    Setting("TORPOR_DEVICE_MEMORY_MIB", "device_bytes", _optional(_mib), "", "The memory of the device that the instance may use. Empty: nine tenths of what is free when it starts. Give each its part where several instances share a device."),
+    Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional(_count), "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),
+    Setting("TORPOR_BATCH_SIZE", "batch_size", _optional(_count), "", "The most requests for one model that are predicted together. It holds for models whose answers stay the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 if the prediction needs no thread, else 1."),
     Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch waits for more requests if it is smaller than the model's last batch, in milliseconds."),
     Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "The number of models that may download and load at the same time."),
     Setting("TORPOR_TRIALS", "trials", _bool, "true", "`true`: a process of its own, under limits, loads each version of an artifact once before the instance loads it."),
@@ -262,7 +257,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_VERSIONS_POLL_SECONDS", "versions_poll_s", _amount, "30", "How often the endpoint lists the prefix of a container with TORPOR_VERSIONS or TORPOR_GROUPS. The embedded S3 also tells it of each object at once. The endpoint acts on it."),
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
-    Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
+    Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional(_amount), "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
     Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "It needs TORPOR_MODEL_IDLE_SECONDS. `fixed`: a model leaves after that time. `histogram`: the instance also learns when calls come, and loads the model again before the next one."),
     Setting("TORPOR_IMAGE", "image", _image, "", "The image of AWS whose conventions this container follows: `xgboost` or `scikit-learn`. The endpoint sets it."),
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
@@ -314,6 +309,7 @@ class Settings:
     socket: str
     listener: int | None
     secret: bytes | None = field(repr=False)
+    peer_tls: PeerCredential | None = field(repr=False)
     tickets: bool
     path_prefix: str
     container: ServerCommand | None
@@ -383,7 +379,7 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
     try:
         return setting.read(text)
     except ValueError as error:
-        shown = "…" if setting.field == "secret" else repr(text)
+        shown = "…" if setting.field in ("secret", "peer_tls") else repr(text)
         raise BadSetting(f"{setting.variable}={shown}: {error}. {setting.meaning}") from error
 
 

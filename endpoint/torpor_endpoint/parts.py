@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -35,6 +36,7 @@ from torpor_endpoint.host import Host
 from torpor_endpoint.host.chosen_host import chosen_host
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import launch_spec, memory_plan
+from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.missing_device import missing_device
 from torpor_endpoint.host.warm_parent import WarmParent
@@ -69,6 +71,7 @@ from torpor_endpoint.version_parts import VersionParts, VersionSite
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
     from torpor_endpoint.role_parts import RoleParts
     from torpor_endpoint.services.job_parts import JobParts
     from torpor_endpoint.telemetry.telemetry_parts import Telemetry
@@ -103,7 +106,8 @@ class Parts:
         self.warm_parent = WarmParent(self.folders.sockets, start, guesses=is_kept(options.warm_idle_s))
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
         self._secret = b"" if options.instances_on == LOCAL else self.account.deployment_secret()
-        self.host = chosen_host(options, self.folders, self._secret, self.local_host)
+        self.peers = self._peers() if options.encrypts else None
+        self.host = chosen_host(options, self.folders, self._secret, self.local_host, self.peers)
         self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
@@ -149,6 +153,14 @@ class Parts:
         from torpor_endpoint.faults.injector import FaultInjector
 
         return FaultInjector(self.clock.epoch)
+
+    def _peers(self) -> "DeploymentPeers":
+        from torpor_endpoint.peers.authority_keeping import AuthorityFile, AuthorityInDatabase
+        from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+
+        own = self.options.database is None
+        keeping = AuthorityFile(self.folders.peer_authority) if own else AuthorityInDatabase(self.account.database)
+        return DeploymentPeers(keeping, deployment_digest(self._secret), time.time)
 
     def _role_parts(self) -> "RoleParts | None":
         """None where roles are names only."""
@@ -239,7 +251,7 @@ class Parts:
             self.clock.epoch,
             images=self.surroundings.images,
             memory_plan=self._memory_plan,
-            digest=partial(machine_digest, key=self._secret),
+            digest=partial(machine_digest, key=self._secret + (b"" if self.peers is None else b"\0TLS")),
         )
 
     def _factory(self, launching: InstanceFactory) -> InstanceFactory:

@@ -205,6 +205,7 @@ class ServiceApps:
             options.s3_endpoint or "",
             sockets,
             options.rate_limits,
+            options.encrypts,
         )
         lent = None if parts.role_parts is None else parts.role_parts.lent_to_routers
         identities = (
@@ -226,6 +227,7 @@ class ServiceApps:
             identities,
             lent,
             None if options.shared is None else PortBoard(options.shared),
+            parts.peers,
         ).routes()
 
     def _denial_pages(self) -> "DenialPages | None":

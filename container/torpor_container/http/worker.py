@@ -26,7 +26,7 @@ from torpor_container.http.server import NOT_STARTED, ServerOptions, log_alone
 from torpor_container.http.sharing.accepting import SharedAccepting
 from torpor_container.http.sharing.taking import Taking
 from torpor_container.http.tls.certificate import ServerCertificate
-from torpor_container.http.tls.front import Handshakes, TlsFront
+from torpor_container.http.tls.front import Handshakes, HttpsTerms, TlsFront, TlsTerms
 from torpor_container.processes.process_tree import descendants, kill
 from torpor_container.transport.greetings import CountedGreeting
 
@@ -102,8 +102,7 @@ class HttpWorker:
         except asyncio.CancelledError:
             return  # told to stop before it has started
         certificate = self._certificate
-        handshakes = None if certificate is None else Handshakes(port, certificate)
-        made = partial(self._connection, port, handshakes, self._ticketed(port))
+        made = self._maker(port)
         servers: list[Closable] = []
         watched = (port.connections, *(() if certificate is None else (certificate,)))
         watching = [asyncio.create_task(one.watch()) for one in watched]
@@ -135,26 +134,39 @@ class HttpWorker:
             return await asyncio.get_running_loop().create_server(made, sock=listener)
         return SharedAccepting(port.board, listener, made, self._log)
 
-    def _ticketed(self, port: ServedPort) -> Callable[[], asyncio.Protocol] | None:
-        """What serves connections that do not greet; None: they are closed."""
+    def _maker(self, port: ServedPort) -> Callable[[], asyncio.Protocol]:
+        """What makes the connection of whoever comes: by TLS if it is spoken here; with a secret, of those alone who
+        prove that they know it, or whose requests have tickets."""
+        options, terms = self._options, self._terms(port)
+        if terms is not None:
+            return partial(TlsFront, port, Handshakes(port, terms))
+        if options.secret is None:
+            return partial(Connection, port)
+        ticketed = self._ticketed(port, options.tickets, options.shares_artifacts)
+        return partial(CountedGreeting, port.greetings, options.secret, partial(Connection, port), ticketed)
+
+    def _terms(self, port: ServedPort) -> TlsTerms | None:
+        """None: no TLS is spoken."""
+        options = self._options
+        if options.secret is not None and options.peers is not None:
+            # here: most instances speak no TLS
+            from torpor_container.http.tls.peer_terms import PeerTerms
+
+            gateways = self._ticketed(port, options.tickets, artifacts=False)
+            neighbours = self._ticketed(port, invocations=False, artifacts=options.shares_artifacts)
+            return PeerTerms(port, options.peers, options.secret, gateways, neighbours)
+        return None if self._certificate is None else HttpsTerms(port, self._certificate)
+
+    def _ticketed(self, port: ServedPort, invocations: bool, artifacts: bool) -> Callable[[], asyncio.Protocol] | None:
+        """What serves connections that do not greet, for requests with these tickets; None: they are closed."""
         secret = self._options.secret
-        if secret is None or not (self._options.tickets or self._options.shares_artifacts):
+        if secret is None or not (invocations or artifacts):
             return None
         # here: a zygote imports no more than every instance needs
         from torpor_container.http.ticketed_app import TicketedApp, TicketKinds
 
-        kinds = TicketKinds(self._options.tickets, self._options.shares_artifacts)
+        kinds = TicketKinds(invocations, artifacts)
         return partial(Connection, port.beside(TicketedApp(self._app, secret, time.time, kinds)))
-
-    def _connection(
-        self, port: ServedPort, handshakes: Handshakes | None, ticketed: Callable[[], asyncio.Protocol] | None
-    ) -> asyncio.Protocol:
-        """A connection of whoever comes, by TLS if there is a certificate; with a secret, of those alone who prove that
-        they know it, or whose requests have tickets."""
-        secret = self._options.secret
-        if secret is not None:
-            return CountedGreeting(port.greetings, secret, partial(Connection, port), ticketed)
-        return Connection(port) if handshakes is None else TlsFront(port, handshakes)
 
     # -- its end -----------------------------------------------------------------------------------------------------
     def _stop(self, port: ServedPort) -> None:

@@ -8,8 +8,8 @@ a router that finds another instance at an old address learns it before it sends
     router:    a proof over both nonces; what the connection is for follows at once
 
 A proof is HMAC-SHA256 by the secret over the name of the end that proves and both nonces, so none can be replayed or
-reflected. The greeting keeps strangers out. It does not encrypt: an attacker who can change bytes between the machines
-can change requests, as on any network of containers without TLS.
+reflected. The greeting keeps strangers out. It does not encrypt: `peers.peer_tls` does, around it. Without TLS, an
+attacker who can change bytes between the machines can change requests.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class RoutersEnd(asyncio.Protocol, Generic[P]):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.greeted.done():
-            self.greeted.set_exception(Unproven("it hung up on the greeting"))
+            self.greeted.set_exception(Unproven(f"it hung up on the greeting{f': {exc}' if exc else ''}"))
 
 
 class InstancesEnd(asyncio.Protocol):

@@ -348,9 +348,11 @@ async def _connected(address: Address, protocol: Callable[[], P]) -> P:
 
 
 async def _greeted(address: GuardedAddress, protocol: Callable[[], P]) -> P:
-    """A new connection to a server that knows the address's secret. Raises OSError."""
+    """A new connection to a server that knows the address's secret, by TLS if it has a name. Raises OSError."""
     end = RoutersEnd(address.secret, protocol)
-    transport, _ = await asyncio.get_running_loop().create_connection(lambda: end, address.host, address.port)
+    transport, _ = await asyncio.get_running_loop().create_connection(
+        lambda: end, address.host, address.port, ssl=address.security, server_hostname=address.name or None
+    )
     with ExitStack() as unfinished:
         unfinished.callback(transport.abort)
         greeted = await end.greeted

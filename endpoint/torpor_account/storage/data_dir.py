@@ -58,6 +58,11 @@ class DataDir:
         return self.root / "deployment-secret"
 
     @property
+    def peer_authority(self) -> Path:
+        """The authority that signs the certificates of the deployment's own processes, with its key."""
+        return self.root / "peer-authority.json"
+
+    @property
     def ledger(self) -> Path:
         return self.root / "ledger.sqlite"
 

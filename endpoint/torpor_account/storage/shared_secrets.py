@@ -12,3 +12,9 @@ def shared_secret(database: Database, name: str, own: Callable[[], str]) -> str:
         database.changed("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, own())
         rows = database.rows(select, name)
     return str(rows[0][0])
+
+
+def put_secret(database: Database, name: str, value: str) -> None:
+    """Keep another secret of this name from now on. Raises DatabaseFault."""
+    text = "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    database.changed(text, name, value)

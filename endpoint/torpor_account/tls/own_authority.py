@@ -52,7 +52,7 @@ class OwnAuthority:
         if found is None:
             found = _new_authority(names, now_s)
             certificate, key = found
-            write_private(self._folder / "ca.key", _pem(key))
+            write_private(self._folder / "ca.key", private_pem(key))
             write_private(self.trusted, certificate.public_bytes(Encoding.PEM))
         write_private(self.server, _server(found, names, now_s))
         return True
@@ -92,7 +92,7 @@ def _new_authority(names: Sequence[str], now_s: float) -> _Authority:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{ISSUER} ({os.urandom(4).hex()})")])
     usage = {**NO_USAGE, "key_cert_sign": True, "crl_sign": True}
     made = (
-        _begun(key.public_key(), name, name, now_s, AUTHORITY_S)
+        begun(key.public_key(), name, name, now_s, AUTHORITY_S)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**usage), critical=True)
         .add_extension(x509.NameConstraints(_bounds(names), None), critical=True)
@@ -108,7 +108,7 @@ def _server(found: _Authority, names: Sequence[str], now_s: float) -> bytes:
     usage = {**NO_USAGE, "digital_signature": True}
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     made = (
-        _begun(key.public_key(), name, authority.subject, now_s, CERTIFICATE_S)
+        begun(key.public_key(), name, authority.subject, now_s, CERTIFICATE_S)
         .add_extension(x509.SubjectAlternativeName(list(map(_general, names))), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(**usage), critical=True)
@@ -116,7 +116,7 @@ def _server(found: _Authority, names: Sequence[str], now_s: float) -> bytes:
         .add_extension(issuer, critical=False)
     )
     certificates = (made.sign(signer, hashes.SHA256()), authority)
-    return _pem(key) + b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
+    return private_pem(key) + b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
 
 
 NO_USAGE = dict.fromkeys(
@@ -128,9 +128,10 @@ NO_USAGE = dict.fromkeys(
 )
 
 
-def _begun(
+def begun(
     key: ec.EllipticCurvePublicKey, subject: x509.Name, issuer: x509.Name, now_s: float, lasts_s: float
 ) -> x509.CertificateBuilder:
+    """What every certificate has: whose it is, by whom, and when it holds."""
     begins = datetime.fromtimestamp(now_s - EARLIER_S, UTC)
     return (
         x509.CertificateBuilder()
@@ -144,7 +145,8 @@ def _begun(
     )
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """The key in PEM, without a passphrase."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 

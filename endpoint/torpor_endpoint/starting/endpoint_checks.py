@@ -50,6 +50,8 @@ def check(options: Options) -> None:
         CallRates.read(options.rate_limits)
     except BadRate as error:
         raise BadOption(f"--rate-limit: {error}") from error
+    if options.encrypts:
+        check_cryptography("--internal-tls")
     if options.database is not None:
         _check_database(options.database)
     if options.auth:
@@ -178,6 +180,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--standby",
         lambda options: not options.standby or options.database is not None,
         "it stands by for an endpoint whose records are in a database: name it with --database",
+    ),
+    (
+        "--internal-tls",
+        lambda options: options.internal_tls in ("on", "off"),
+        "choose on or off",
     ),
     (
         "--instances-on",

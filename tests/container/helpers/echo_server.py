@@ -1,7 +1,7 @@
 """A server for tests, `python echo_server.py FD OPTIONS`: an application that answers with what it received.
 
 Options are ServerOptions' in JSON, with those of ClientTimeouts and the two files of TLS one by one, and
-the secret in hexadecimal digits.
+the secret in hexadecimal digits, and for `peers` the text of a credential.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ from torpor_container.http.exchange import TakeInline, Tell
 from torpor_container.http.server import ServerOptions, TlsFiles
 from torpor_container.http.worker import serve_alone
 from torpor_container.transport.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
+from torpor_container.transport.peers.credential import PeerCredential
+from torpor_container.transport.peers.peer_tls import PeerTls
 
 ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
     "/empty/invocations": (204, [(b"content-length", b"4")], b"body"),
@@ -114,5 +116,7 @@ if __name__ == "__main__":
         options["tls"] = TlsFiles(*map(Path, files))
     if secret := options.pop("secret", None):
         options["secret"] = bytes.fromhex(secret)
+    if credential := options.pop("peers", None):
+        options["peers"] = PeerTls(PeerCredential.read(credential))
     told = {"log_level": "critical", **options}
     serve_alone(Told, listener, ServerOptions(**told, patience=ClientTimeouts(**times)))

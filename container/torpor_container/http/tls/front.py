@@ -9,7 +9,9 @@ handshake takes the certificate of its moment, which is how a new one comes into
 import asyncio
 import os
 import socket
+import ssl
 from contextlib import ExitStack
+from typing import Protocol
 
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.http.clients.client_connection import Connection
@@ -26,12 +28,47 @@ FAREWELL_S = 5.0
 TLS_HANDSHAKE = b"\x16"
 """RFC 8446, section 5.1: the first byte of a client that speaks TLS."""
 
-TEXT = b"This port speaks HTTPS: call it by https://.\n"
 PLAIN_ANSWER = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
-    % (len(TEXT), TEXT)
 )
 REQUEST_BYTES = 64 * 1024
+
+
+class TlsTerms(Protocol):
+    """What TLS is spoken with at a port, and what becomes of its connections."""
+
+    advice: bytes
+    """A line for a client that does not speak TLS, and may not."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """Of new connections."""
+
+    def secure(self, handshake: "Handshake") -> asyncio.Protocol:
+        """The protocol of a connection whose handshake is done. It ends the handshake's count."""
+
+    def plain(self, peer: Peer) -> asyncio.Protocol | None:
+        """The protocol of a connection without TLS. None: there are none of this peer."""
+
+
+class HttpsTerms:
+    """HTTPS alone, for everybody."""
+
+    advice = b"This port speaks HTTPS: call it by https://.\n"
+
+    def __init__(self, port: ServedPort, certificate: ServerCertificate) -> None:
+        self._port = port
+        self._certificate = certificate
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self._certificate.context
+
+    def secure(self, handshake: "Handshake") -> asyncio.Protocol:
+        return SecureConnection(self._port, handshake)
+
+    def plain(self, peer: Peer) -> None:
+        return None
 
 
 class TlsFront(asyncio.Protocol):
@@ -55,14 +92,14 @@ class TlsFront(asyncio.Protocol):
 class Handshakes:
     """The handshakes of one port that are not done."""
 
-    def __init__(self, port: ServedPort, certificate: ServerCertificate) -> None:
+    def __init__(self, port: ServedPort, terms: TlsTerms) -> None:
         self._port = port
-        self._certificate = certificate
+        self._terms = terms
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, descriptor: int, peer: Peer) -> None:
         """Begin with a copy of this descriptor. Raises OSError where there is none left."""
-        handshake = Handshake(self._port, self._certificate, peer)
+        handshake = Handshake(self._port, self._terms, peer)
         with ExitStack() as failed:
             failed.callback(handshake.end)
             client = socket.socket(fileno=os.dup(descriptor))
@@ -75,9 +112,9 @@ class Handshakes:
 class Handshake:
     """One connection on which TLS is not spoken yet. It counts as a connection until it is one, or has ended."""
 
-    def __init__(self, port: ServedPort, certificate: ServerCertificate, peer: Peer) -> None:
+    def __init__(self, port: ServedPort, terms: TlsTerms, peer: Peer) -> None:
         self._port = port
-        self._certificate = certificate
+        self._terms = terms
         self._peer = peer
         self._counts = True
 
@@ -96,20 +133,25 @@ class Handshake:
             try:
                 async with patiently(HANDSHAKE_S):
                     await _readable(client)
-                if client.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE:
+                first = client.recv(1, socket.MSG_PEEK)
+                if first == TLS_HANDSHAKE:
                     await self._connect(client)
                     closing.pop_all()  # the event loop has it
+                elif first and (plain := self._terms.plain(self._peer)) is not None:
+                    self.end()
+                    await asyncio.get_running_loop().connect_accepted_socket(lambda: plain, client)
+                    closing.pop_all()
                 else:
-                    _answer_plainly(client)
+                    _answer_plainly(client, self._terms.advice)
             except OSError as error:  # TimeoutError and ssl.SSLError are such
                 self._port.log.debug("nothing has come of a connection: %s", error)
 
     async def _connect(self, client: socket.socket) -> None:
         async with patiently(HANDSHAKE_S):
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: SecureConnection(self._port, self),
+                lambda: self._terms.secure(self),
                 client,
-                ssl=self._certificate.context,
+                ssl=self._terms.context,
                 ssl_handshake_timeout=HANDSHAKE_S * WALL_MULTIPLE,
                 ssl_shutdown_timeout=FAREWELL_S,
             )
@@ -143,8 +185,8 @@ async def _readable(client: socket.socket) -> None:
         loop.remove_reader(client)
 
 
-def _answer_plainly(client: socket.socket) -> None:
+def _answer_plainly(client: socket.socket, advice: bytes) -> None:
     """Tell a client without TLS what is wrong. What it sent is read first, or the system would discard the answer."""
     if client.recv(REQUEST_BYTES):
-        client.send(PLAIN_ANSWER)
+        client.send(PLAIN_ANSWER % (len(advice), advice))
         client.shutdown(socket.SHUT_WR)

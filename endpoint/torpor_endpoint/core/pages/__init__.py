@@ -50,3 +50,4 @@ class RouterPage(StrEnum):
     FORWARD = "routers/forward"
     IDENTITIES = "routers/identities"
     ROLE_KEYS = "routers/role-keys"
+    CERTIFICATE = "routers/certificate"

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Slot
@@ -27,6 +27,9 @@ from torpor_endpoint.host.kubernetes.pods import ORDINARY
 from torpor_endpoint.host.kubernetes.slot_end import SlotEnd, delete_deployment
 from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot
 from torpor_endpoint.host.launch_names import deployment_digest
+
+if TYPE_CHECKING:
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 
 GONE_WITHIN_S = 10.0
 """How much longer than its grace period a pod may take to go. One on a lost machine stays until that is back."""
@@ -43,16 +46,23 @@ One = TypeVar("One")
 
 
 class KubernetesHost:
-    """Instances in one namespace of a cluster. `keep`: they run on when the host closes."""
+    """Instances in one namespace of a cluster. `keep`: they run on when the host closes. `peers`: they speak TLS, with
+    its certificates."""
 
     def __init__(
-        self, client: KubernetesClient, settings: KubernetesSettings, deployment_secret: bytes, keep: bool = False
+        self,
+        client: KubernetesClient,
+        settings: KubernetesSettings,
+        deployment_secret: bytes,
+        keep: bool = False,
+        peers: "DeploymentPeers | None" = None,
     ) -> None:
         self._client = client
         self._settings = settings
         self._secret = deployment_secret
         self._digest = deployment_digest(deployment_secret)
         self._keep = keep
+        self._peers = peers
         self._owner: Object | None = None
         self._budgets = DisruptionBudgets(client, self._digest) if settings.disruption_budgets else None
         self._slots: dict[Slot, PodSlot] = {}
@@ -157,7 +167,7 @@ class KubernetesHost:
     # -- what the cluster shows -------------------------------------------------------------------------------------
     def _follow(self, made: LaunchedDeployment, spec: LaunchSpec | None, adopted: bool) -> PodSlot:
         """A launch that takes in what the cluster shows of it, until its end has come to its own end."""
-        one = PodSlot(self._client, made, self._secret, spec, adopted)
+        one = PodSlot(self._client, made, self._secret, spec, adopted, self._peers)
         self._followed.setdefault(one.label, []).append(one)
         return one
 
@@ -201,7 +211,9 @@ class KubernetesHost:
         """The slot's Deployment with its Secret and its pod, whoever made it. Raises HostError."""
         made = LaunchedDeployment.of(await self._deployment(wanted, spec), spec.slot, self._digest)
         if not made.replicas:
-            body = secret(made.launch, spec, secret_of(self._secret, made.launch.generation), made.uid)
+            generation = made.launch.generation
+            proving = {} if self._peers is None else self._peers.environment(generation)
+            body = secret(made.launch, spec, secret_of(self._secret, generation), made.uid, proving)
             with refused_with(409):
                 await self._client.call("create", "secrets", body=body)
             await self._client.call("patch", "deployments", made.launch.name, scaled(1))

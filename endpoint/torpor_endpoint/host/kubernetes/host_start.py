@@ -3,6 +3,7 @@
 import asyncio
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torpor_container.how_to_install import how_to_install
 from torpor_endpoint.host import HostError
@@ -13,15 +14,20 @@ from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import BadKubernetesFile, KubernetesSettings
 from torpor_endpoint.host.launch_names import deployment_digest
 
+if TYPE_CHECKING:
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+
 MODULES = ("httpx", "yaml")
 CHECKED_WITHIN_S = 30.0
 
 
-def kubernetes_host(file: Path | None, deployment_secret: bytes, keep: bool) -> KubernetesHost:
+def kubernetes_host(
+    file: Path | None, deployment_secret: bytes, keep: bool, peers: "DeploymentPeers | None"
+) -> KubernetesHost:
     """The host of the cluster that this process is to use. Raises BadKubernetesFile, HostError."""
     settings = KubernetesSettings.read(file)
     client = KubernetesClient(find_cluster(settings.context, settings.namespace))
-    return KubernetesHost(client, settings, deployment_secret, keep)
+    return KubernetesHost(client, settings, deployment_secret, keep, peers)
 
 
 def fault(file: Path | None) -> str | None:

@@ -8,6 +8,7 @@ pods or Deployments sees none of it. The Secret belongs to the Deployment, and t
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from torpor_container.settings import BY_FIELD, DEFAULTS
@@ -104,10 +105,18 @@ def scaled(replicas: int) -> Object:
     return {"spec": {"replicas": replicas}}
 
 
-def secret(launch: Generation, spec: LaunchSpec, instance_secret: bytes, uid: str) -> Object:
-    """The Secret with the environment. It goes with the Deployment of this `uid`."""
+def secret(
+    launch: Generation,
+    spec: LaunchSpec,
+    instance_secret: bytes,
+    uid: str,
+    proving: Mapping[str, str] = MappingProxyType({}),
+) -> Object:
+    """The Secret with the environment. It goes with the Deployment of this `uid`. `proving` are the variables by which
+    the instance proves itself."""
     environment = {
         **spec.environment,
+        **proving,
         BY_FIELD["base_dir"].variable: BASE_DIR,
         BY_FIELD["port"].variable: str(PORT),
         BY_FIELD["secret"].variable: instance_secret.hex(),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import secret_of
@@ -16,6 +16,9 @@ from torpor_endpoint.host.kubernetes.object_names import CONFIGURATION, GENERATI
 from torpor_endpoint.host.kubernetes.pod_output import PodOutput
 from torpor_endpoint.host.kubernetes.pods import NO_POD, SeenPod, newest, why_no_pod
 from torpor_endpoint.host.launch_names import log_name
+
+if TYPE_CHECKING:
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 
 Object = dict[str, Any]
 
@@ -44,13 +47,20 @@ class LaunchedDeployment:
 
 
 class PodSlot:
-    """A slot with a Deployment. `secret` is the Torpor's; `adopted` says that an earlier process launched it.
+    """A slot with a Deployment. `secret` is the Torpor's; `adopted` says that an earlier process launched it; `peers`
+    names the certificate of each launch, and is None where no TLS is spoken.
 
     `label` is what all objects of this slot have, of whatever launch.
     """
 
     def __init__(
-        self, client: KubernetesClient, made: LaunchedDeployment, secret: bytes, spec: LaunchSpec | None, adopted: bool
+        self,
+        client: KubernetesClient,
+        made: LaunchedDeployment,
+        secret: bytes,
+        spec: LaunchSpec | None,
+        adopted: bool,
+        peers: "DeploymentPeers | None" = None,
     ) -> None:
         self.made = made
         self.spec = spec
@@ -59,6 +69,7 @@ class PodSlot:
         self._client = client
         self._secret = secret_of(secret, made.launch.generation)
         self._adopted = adopted
+        self._peers = peers
         self._seen = NO_POD
         self._known = False  # whether the watch has shown its Deployment
         self._change = asyncio.Event()
@@ -139,10 +150,15 @@ class PodSlot:
 
     def _launched(self, seen: SeenPod) -> Launched:
         running = seen.phase is Phase.RUNNING
-        address = GuardedAddress(seen.ip, PORT, self._secret) if running else None
+        address = self._address(seen.ip) if running else None
         since_s = self.made.since_s if self._adopted else None
         log, configuration = self._log(seen), self.made.launch.configuration
         return Launched(self.slot, seen.incarnation, address, seen.phase, seen.reason, log, since_s, configuration)
+
+    def _address(self, ip: str) -> GuardedAddress:
+        if self._peers is None:
+            return GuardedAddress(ip, PORT, self._secret)
+        return self._peers.address(ip, PORT, self._secret, self.made.launch.generation)
 
     def _log(self, seen: SeenPod) -> Path | None:
         if self.spec is None or self.spec.logs is None or not seen.incarnation:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from torpor_account.core.origins.cross_origin import is_loopback
@@ -22,6 +22,9 @@ from torpor_endpoint.host.ray.asking import asked_by
 from torpor_endpoint.host.ray.driver_messages import GONE, LEAVING, PENDING, News, Order, actor_name, slot_of
 from torpor_endpoint.host.ray.driver_process import DriverProcess
 
+if TYPE_CHECKING:
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+
 WITHIN_S = 30.0
 """How long a command may take, beyond the grace of an instance that ends."""
 CLOSED_WITHIN_S = 6.0
@@ -32,7 +35,8 @@ T = TypeVar("T")
 
 class RayHost:
     """Instances on a Ray cluster. `address` is Ray's, `logs` the folder of endpoints' output, `called` the URL by which
-    instances call this endpoint, if they do; `keep` leaves them running at the end. What an earlier endpoint process of
+    instances call this endpoint, if they do; `keep` leaves them running at the end; with `peers` they speak TLS, by its
+    certificates. What an earlier endpoint process of
     this deployment launched is adopted. Ray's own settings are in `environment`, such as its token."""
 
     def __init__(
@@ -43,6 +47,7 @@ class RayHost:
         called: str = "",
         *,
         keep: bool = False,
+        peers: "DeploymentPeers | None" = None,
         environment: Mapping[str, str] = os.environ,
         driver: Callable[..., DriverProcess] = DriverProcess,
     ) -> None:
@@ -51,6 +56,7 @@ class RayHost:
         self._logs = logs
         self._called = called
         self._keep = keep
+        self._peers = peers
         self._present: dict[Slot, Launched] = {}
         self._specs: dict[Slot, LaunchSpec] = {}  # what was launched, or begun, and not terminated
         self._unfinished: set[Slot] = set()  # a launch failed or was cancelled, and something of it may be there
@@ -173,7 +179,11 @@ class RayHost:
         incarnation = report["incarnation"]
         launch, _, restart = incarnation.rpartition("-")
         secret = secret_of(secret_of(self._secret, launch), restart)
-        address = GuardedAddress(report["host"], report["port"], secret)
+        host, port = report["host"], report["port"]
+        if self._peers is None:
+            address = GuardedAddress(host, port, secret)
+        else:
+            address = self._peers.address(host, port, secret, launch)
         adopted = LaunchSpec(
             slot,
             logs=self._logs / slot.endpoint / slot.variant,
@@ -192,7 +202,7 @@ class RayHost:
             slot=actor_name(spec.slot),
             launch=launch,
             secret=secret_of(self._secret, launch).hex(),
-            environment=dict(spec.environment),
+            environment={**spec.environment, **({} if self._peers is None else self._peers.environment(launch))},
             forgotten=list(spec.forgotten),
             asked=asked_by(spec),
             version=version("torpor"),

@@ -1,9 +1,10 @@
 """The pages that routers call at their control below `/_torpor/routers/`, and the page that shows what each routes."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from torpor_account.aws.wire.asgi import App
 from torpor_account.iam.execution.refused import RoleRefused
 from torpor_container.http.sharing.shared_port import PortBoard
+from torpor_container.transport.peers.peer_names import PeerRole
 from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.pages import Json, PageName, RouterPage
 from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
@@ -29,7 +31,11 @@ from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
 from torpor_endpoint.routing.protocol.routing_table import TableRow, table_text
 
+if TYPE_CHECKING:
+    from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+
 WAIT_MAX_S = 60.0
+ROUTER_NAME = re.compile("r-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class PagesForRouters:
     """Credentials of an endpoint's role. It raises RoleRefused; None where roles are names only."""
     port_board: PortBoard | None = None
     """None where no router answers at the control's port."""
+    peers: "DeploymentPeers | None" = None
+    """None where no TLS is spoken with instances."""
 
     def routes(self) -> list[Route]:
         pages: dict[RouterPage, tuple[str, Callable[[Request], object]]] = {
@@ -61,6 +69,7 @@ class PagesForRouters:
             RouterPage.FORWARD: ("POST", self.forward),
             RouterPage.IDENTITIES: ("POST", self.who_may_call),
             RouterPage.ROLE_KEYS: ("POST", self.keys_of_a_role),
+            RouterPage.CERTIFICATE: ("POST", self.certificate),
         }
         shown = Route(f"/_torpor/{PageName.ROUTERS.value}", self.shown)
         return [
@@ -159,6 +168,20 @@ class PagesForRouters:
         except RoleRefused as refused:
             raise HTTPException(403, str(refused)) from refused
         return JSONResponse(written(keys), headers={"cache-control": "no-store"})
+
+    async def certificate(self, request: Request) -> Response:
+        """A certificate of the deployment for the key that a router has made for itself."""
+        if self.peers is None:
+            raise HTTPException(404, "this deployment has no certificates of its own (--internal-tls)")
+        asked = await _asked(request)
+        router, key = str(asked.get("router")), str(asked.get("key"))
+        if not ROUTER_NAME.fullmatch(router):
+            raise _unread("router is no name of a router")
+        try:
+            found = self.peers.signed(PeerRole.ROUTER, router, key.encode())
+        except ValueError as error:
+            raise _unread(error) from error
+        return JSONResponse(written(found), headers={"cache-control": "no-store"})
 
     async def _take(self, router: str, batch: Mapping[str, Any]) -> None:
         """Count the rows of a batch, and write them if that is possible: if not, the router keeps them too."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PROTOCOL = 9
+PROTOCOL = 10
 """Changes with every change of what a control and a router say to each other."""
 
 
@@ -20,3 +20,5 @@ class ControlFacts:
     """The folder of the Unix sockets of instances; empty where these listen on a network."""
     rate_limits: tuple[str, ...]
     """As `--rate-limit` has them."""
+    encrypts: bool = False
+    """Whether instances speak TLS: a router needs a certificate of the deployment."""

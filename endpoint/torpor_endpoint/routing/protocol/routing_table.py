@@ -12,6 +12,7 @@ from json import dumps
 from typing import Any, NamedTuple
 
 from torpor_container.transport.address import Address, GuardedAddress
+from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.model_choice.served_groups import ServedGroup
 from torpor_endpoint.core.resource_records import Variant
@@ -103,8 +104,9 @@ class RoutingTable(NamedTuple):
     instances: tuple[RoutedInstance, ...] = ()
 
     @classmethod
-    def read(cls, json: Mapping[str, Any]) -> "RoutingTable":
-        """Reads what `table_text` has written. Raises KeyError, TypeError, ValueError for what is no table of this
+    def read(cls, json: Mapping[str, Any], peers: PeerTls | None = None) -> "RoutingTable":
+        """Reads what `table_text` has written. `peers` has what this process proves itself with to instances that speak
+        TLS. Raises KeyError, TypeError, ValueError for what is no table of this
         release."""
         endpoints = [
             RoutedEndpoint(
@@ -117,7 +119,7 @@ class RoutingTable(NamedTuple):
             )
             for one in json["endpoints"]
         ]
-        instances = tuple(map(_instance, json["instances"]))
+        instances = tuple(_instance(one, peers) for one in json["instances"])
         return cls(TableVersion(*json["version"]), tuple(endpoints), json["since"], tuple(json["gone"]), instances)
 
 
@@ -199,14 +201,15 @@ def _variant(one: Mapping[str, Any]) -> RoutedVariant:
     return RoutedVariant(read(Variant, one["variant"]), one["wanted"], trouble, {}, versions, groups)
 
 
-def _instance(one: Mapping[str, Any]) -> RoutedInstance:
-    containers = _containers(Slot(one["endpoint"], one["variant"], one["slot"]), one["containers"])
+def _instance(one: Mapping[str, Any], peers: PeerTls | None) -> RoutedInstance:
+    containers = _containers(Slot(one["endpoint"], one["variant"], one["slot"]), one["containers"], peers)
     return RoutedInstance(one["endpoint"], one["variant"], bool(one["coming"]), one["id"], containers)
 
 
-def _containers(first: Slot, json: Sequence[Mapping[str, Any]]) -> tuple[Launched, ...]:
+def _containers(first: Slot, json: Sequence[Mapping[str, Any]], peers: PeerTls | None) -> tuple[Launched, ...]:
     return tuple(
-        Launched(replace(first, container=at), one["id"], _address(one), Phase.RUNNING) for at, one in enumerate(json)
+        Launched(replace(first, container=at), one["id"], _address(one, peers), Phase.RUNNING)
+        for at, one in enumerate(json)
     )
 
 
@@ -214,13 +217,16 @@ def _address_json(address: Address) -> Json:
     if isinstance(address, str):
         return {"socket": address}
     if isinstance(address, GuardedAddress):
-        return {"host": address.host, "port": address.port, "secret": address.secret.hex()}
+        named = {"certified": address.name} if address.name else {}
+        return {"host": address.host, "port": address.port, "secret": address.secret.hex(), **named}
     return {"host": address[0], "port": address[1]}
 
 
-def _address(json: Mapping[str, Any]) -> Address:
+def _address(json: Mapping[str, Any], peers: PeerTls | None) -> Address:
     if "socket" in json:
         return str(json["socket"])
     if "secret" in json:
-        return GuardedAddress(json["host"], json["port"], bytes.fromhex(json["secret"]))
+        return GuardedAddress(
+            json["host"], json["port"], bytes.fromhex(json["secret"]), json.get("certified", ""), peers
+        )
     return json["host"], json["port"]

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import urllib3
 
+from torpor_container.transport.peers.credential import PeerCredential
+from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.core.routing.table_differences import TableVersion
@@ -30,7 +32,7 @@ BEGUN_WITHIN_S = 5.0
 FORWARDED_MAX = 128
 """The most requests that are handed on at a time, those that wait for a thread among them."""
 THREADS: Sequence[tuple[int, Sequence[RouterPage]]] = (
-    (1, (RouterPage.HELLO, RouterPage.TABLE)),
+    (1, (RouterPage.HELLO, RouterPage.CERTIFICATE, RouterPage.TABLE)),
     (2, (RouterPage.IDENTITIES,)),  # one follows, and one asks for a key that is not known
     (1, (RouterPage.REPORT, RouterPage.LEAVE)),  # in their order: a report after `leave` would bring the router back
     (2, (RouterPage.WAKE,)),
@@ -84,6 +86,8 @@ class ControlClient:
     ) -> None:
         self.url, self.trusted = url.rstrip("/"), trusted
         self._called_at = self.url if connect is None else BESIDE
+        self.peers = PeerTls()
+        """What this router proves itself with to instances. It is empty until `certificate` was asked for."""
         self._sign = sign
         self._clock = clock
         connections_max = sum(count for count, _ in THREADS)
@@ -112,7 +116,7 @@ class ControlClient:
         asked: dict[str, Any] = {"after": None if after is None else list(after), "within_s": within_s}
 
         def made(said: Mapping[str, Any]) -> RoutingTable | None:
-            return None if said["table"] is None else RoutingTable.read(said["table"])
+            return None if said["table"] is None else RoutingTable.read(said["table"], self.peers)
 
         return await self._called("POST", RouterPage.TABLE, asked, made, within_s)
 
@@ -153,6 +157,11 @@ class ControlClient:
             partial(read, RoleKeys),
             self._call("POST", RouterPage.ROLE_KEYS, _body(asked), 0.0),
         )
+
+    async def certificate(self, router: str, public_key: bytes) -> PeerCredential:
+        """A certificate of the deployment for this public key in PEM. Raises ControlAway, ControlRefused."""
+        asked = {"router": router, "key": public_key.decode()}
+        return await self._called("POST", RouterPage.CERTIFICATE, asked, partial(read, PeerCredential))
 
     async def leave(self, router: str) -> None:
         """Tell the control that the router stops. Raises ControlAway."""

@@ -30,6 +30,7 @@ from torpor_endpoint.routing.router.followed_identities import FollowedIdentitie
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.forwarding import AtOnePort, ForwardedAsync
 from torpor_endpoint.routing.router.options import RouterOptions
+from torpor_endpoint.routing.router.proving.router_proof import RouterProof
 from torpor_endpoint.routing.router.reports.pending_accounts import DenialRows, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.reports.reporting import Reporting
 from torpor_endpoint.routing.router.router_door import RouterDoor
@@ -69,6 +70,7 @@ class RouterProcess:
         self._router = ComposedRouter(self._site(), _steps(options))
         self._guarded: App | None = None
         self._known = asyncio.Event()
+        self._proof = RouterProof(self._name, control, time.time) if facts.encrypts else None
         self._follower = TableFollower(control, self._roster, applied=self._table_came)
         self._reporting = Reporting(
             self._name,
@@ -137,6 +139,7 @@ class RouterProcess:
             "reports": self._reporting.run,
             "shares": self._reporting.keep_shares,
             "data capture": self._router.capturing.run,
+            **({} if self._proof is None else {"certificate": self._proof.run}),
             **({} if self._identities is None else {"identities": self._identities.run}),
         }
 
@@ -160,6 +163,8 @@ class RouterProcess:
             closing.push_async_callback(close_within, self._last_report, FINISH_S)
             closing.push_async_callback(self._router.close)
             with suppress(ControlAway):
+                if self._proof is not None:
+                    await self._proof.look()
                 table = await self._control.table(None, FIRST_TABLE_S)
                 if table is not None:
                     self._follower.apply(table)

@@ -19,8 +19,8 @@ from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
-from torpor_endpoint.routing.router.control_signing import half_given, signer
 from torpor_endpoint.routing.router.options import RouterOptions
+from torpor_endpoint.routing.router.proving.control_signing import half_given, signer
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart, warn
 from torpor_endpoint.starting.option_checks import check_cryptography, check_grpc, check_rows, check_telemetry, is_url
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
@@ -63,6 +63,8 @@ def run(options: RouterOptions) -> None:
             "--control: its instances listen on Unix sockets of its own machine: run the router there, as the same "
             "user, or the instances on a cluster (--instances-on)"
         )
+    if facts.encrypts:
+        check_cryptography("--control, whose instances speak TLS")
     os.umask(UMASK)
     callers = _callers(options) if facts.auth else None
     serve(partial(_app, known, facts, callers), server_options(known, SHUTDOWN_S, known.shared))

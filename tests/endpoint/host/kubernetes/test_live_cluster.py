@@ -4,6 +4,8 @@ import asyncio
 import http.client
 import json
 import re
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,12 +21,13 @@ from tests.endpoint.helpers.live_router import LiveRouter
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
 from tests.helpers.ports import free_port
 from tests.helpers.processes import marked
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import PATIENCE_S, until
 from tests.markdown import ROOT
 
-THE_PODS_ADDRESS = re.compile(r"\b127\.(?!0\.)")
+THE_PODS_ADDRESS = re.compile(r"\b(127\.(?!0\.)[\d.]+):(\d+)")
 """Each fake cluster has a loopback network of its own, and none of them is that of 127.0.0.1."""
 HEADERS = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": "a.tar.gz"}
+TLS = "--internal-tls=on"
 FAKE = [sys.executable, "-m", "tests.endpoint.helpers.fake_cluster"]
 
 
@@ -36,6 +39,18 @@ def cluster(folder: Path) -> Iterator[str]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()  # it ends when its input does
+
+
+def asks_for_a_certificate(host: str, port: int) -> bool:
+    """Whether a server speaks TLS, and hangs up on who shows no certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    client = socket.create_connection((host, port), timeout=PATIENCE_S)
+    with context.wrap_socket(client) as secure:
+        try:
+            return not secure.recv(1)
+        except OSError:  # by an alert, or at once
+            return True
 
 
 def answered(live: LiveEndpoint) -> float:
@@ -67,7 +82,7 @@ async def answered_through_a_gateway(live: LiveEndpoint, log: Path) -> float:
 def test_an_endpoint_serves_from_pods_and_finds_them_again_when_it_was_killed(tmp_path: Path) -> None:
     file, port = tmp_path / "kubernetes.toml", free_port()
     file.write_text('image = "registry/torpor-instance:1"')
-    options = ("--instances-on=kubernetes", f"--kubernetes-file={file}", f"--advertise=http://127.0.0.1:{port}")
+    options = ("--instances-on=kubernetes", f"--kubernetes-file={file}", f"--advertise=http://127.0.0.1:{port}", TLS)
     with cluster(tmp_path / "cluster") as kubeconfig:
         live = LiveEndpoint(tmp_path / "data", *options, environment={"KUBECONFIG": kubeconfig}, port=port)
         pods = f"SAGEMAKER_BASE_DIR={tmp_path}/cluster/pods/"
@@ -79,7 +94,8 @@ def test_an_endpoint_serves_from_pods_and_finds_them_again_when_it_was_killed(tm
             assert asyncio.run(answered_through_a_gateway(live, tmp_path / "router.log")) == pytest.approx(predicted())
             (before,) = [one["id"] for variant in live.shown("shop") for one in variant["instances"]]
             log = tmp_path / "data" / "logs" / "endpoints" / "shop" / "AllTraffic" / f"{before}.log"
-            assert soon(lambda: THE_PODS_ADDRESS.search(log.read_text()))
+            place = until(lambda: THE_PODS_ADDRESS.findall(log.read_text()))[0]
+            assert asks_for_a_certificate(place[0], int(place[1]))
             live.kill()
             live.start()
             assert answered(live) == pytest.approx(predicted())

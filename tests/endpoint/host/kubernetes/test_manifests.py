@@ -27,6 +27,12 @@ def test_nothing_of_the_environment_is_outside_the_secret() -> None:
     assert made["immutable"] is True
 
 
+def test_what_an_instance_proves_itself_with_is_in_the_secret_alone() -> None:
+    made = secret(LAUNCH, SPEC, b"\1" * 32, "u", {"TORPOR_PEER_TLS": "a key"})
+    assert made["stringData"]["TORPOR_PEER_TLS"] == "a key"
+    assert secret(LAUNCH, SPEC, b"\1" * 32, "u")["stringData"].keys() == made["stringData"].keys() - {"TORPOR_PEER_TLS"}
+
+
 def test_requests_are_the_limits_with_room_beyond_the_instances_memory() -> None:
     settings = KubernetesSettings("i", memory_room_mib=100, temporary_mib=1000)
     resources = pod_of(settings)["containers"][0]["resources"]

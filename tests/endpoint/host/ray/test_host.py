@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.endpoint.helpers.peer_authorities import TestedPeers
 from tests.endpoint.helpers.virtual_time import run
+from torpor_container.transport.address import GuardedAddress
+from torpor_container.transport.peers.credential import PeerCredential
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.ray.driver_messages import GONE, LEAVING, PENDING, RUNNING, News, Order, actor_name
 from torpor_endpoint.host.ray.driver_process import DriverProcess
 from torpor_endpoint.host.ray.host import RayHost
+from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 
 SLOT = Slot("shop", "v", 0)
 NAME = actor_name(SLOT)
@@ -66,8 +70,8 @@ class FakeDriver(DriverProcess):
 class Cluster:
     """A host, and its driver."""
 
-    def __init__(self, folder: Path, *, keep: bool = False) -> None:
-        self.host = RayHost("auto", b"x" * 32, folder, keep=keep, driver=self._driver)
+    def __init__(self, folder: Path, *, keep: bool = False, peers: DeploymentPeers | None = None) -> None:
+        self.host = RayHost("auto", b"x" * 32, folder, keep=keep, peers=peers, driver=self._driver)
 
     def _driver(self, *given: Any) -> FakeDriver:
         self.driver = FakeDriver(*given)
@@ -103,6 +107,19 @@ def test_a_launch_that_is_cancelled_before_any_news_of_it_is_ended(play: Play) -
         assert (cluster.driver.actors, cluster.host.list()) == ({}, ())
 
     play(story)
+
+
+def test_each_launch_has_a_certificate_of_its_own_and_is_known_by_its_name(tmp_path: Path) -> None:
+    async def story() -> None:
+        cluster = Cluster(tmp_path, peers=TestedPeers().peers)
+        incarnation = await cluster.launched("")
+        address = (await cluster.host.placed(SLOT)).placed_at
+        given = PeerCredential.read(cluster.driver.actors[NAME]["environment"]["TORPOR_PEER_TLS"])
+        assert isinstance(address, GuardedAddress)
+        assert address.name == given.name
+        assert given.name.startswith(f"{incarnation.rpartition('-')[0]}.instance.")
+
+    run(story())
 
 
 def test_a_launch_after_one_that_could_not_be_ended_has_its_own_order(play: Play) -> None:

@@ -15,6 +15,7 @@ from torpor_endpoint.core.routing.table_differences import Differences, TableVer
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
+from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
 from torpor_endpoint.routing.control.publishing import TablePublisher
@@ -33,7 +34,7 @@ async def no_runtime(scope: Any, receive: Any, send: Any) -> None:
 class Control:
     """A control with a ledger and no endpoints."""
 
-    def __init__(self) -> None:
+    def __init__(self, peers: DeploymentPeers | None = None) -> None:
         roster = FleetRoster()
         tables = TablePublisher(lambda: roster, "control")
         self.ledger = Ledger(SqliteFile(":memory:", LEDGER), lambda: NOW_S)
@@ -41,7 +42,7 @@ class Control:
         taker = AccountTaker(self.ledger, Meters(MetricRegistry(lambda: NOW_S)))
         facts = ControlFacts("r", "1", False, False, "", "", ())
         parts = roster, tables, self.board, taker, self.ledger, no_runtime
-        self.face = PagesForRouters(facts, asyncio.Event(), *parts, identities=None, role_keys=None)
+        self.face = PagesForRouters(facts, asyncio.Event(), *parts, identities=None, role_keys=None, peers=peers)
         self.face.ready.set()
 
     async def report(self, accounts: object) -> dict[str, Any]:

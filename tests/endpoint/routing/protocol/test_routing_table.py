@@ -40,13 +40,24 @@ VARIANTS = (
     Variant("shelf", "", (), instance_type="ml.m5.large", instances_min=0, instances_max=2),
     Variant("component.one", "m", CONTAINERS[:1], weight=0.25, copies=CopyNeeds("one", "shelf", 512, 1024, cores=0.5)),
 )
-ADDRESSES: tuple[Address, ...] = ("/run/i-1", ("10.0.0.7", 8080), GuardedAddress("10.0.0.8", 8081, bytes(range(32))))
+ADDRESSES: tuple[Address, ...] = (
+    "/run/i-1",
+    ("10.0.0.7", 8080),
+    GuardedAddress("10.0.0.8", 8081, bytes(range(32))),
+    GuardedAddress("10.0.0.8", 8081, bytes(range(32)), "i-1.instance.0a1b.torpor.internal"),
+)
 
 
 IN_JSON: tuple[dict[str, object], ...] = (
     {"socket": "/run/i-1"},
     {"host": "10.0.0.7", "port": 8080},
     {"host": "10.0.0.8", "port": 8081, "secret": bytes(range(32)).hex()},
+    {
+        "host": "10.0.0.8",
+        "port": 8081,
+        "secret": bytes(range(32)).hex(),
+        "certified": "i-1.instance.0a1b.torpor.internal",
+    },
 )
 
 

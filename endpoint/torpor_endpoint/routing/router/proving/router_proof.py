@@ -1,0 +1,54 @@
+"""What a router proves itself with to instances: it makes a key, and has the control certify it again and again."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from torpor_endpoint.peers.authority_records import is_due
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
+
+LOOK_S = 600.0
+AGAIN_S = 1.0
+"""The pause after a control that did not answer."""
+
+log = logging.getLogger(__name__)
+
+
+class RouterProof:
+    """The certificate of the router with this name. `epoch` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        router: str,
+        control: ControlClient,
+        epoch: Callable[[], float],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._router = router
+        self._control = control
+        self._epoch = epoch
+        self._pause = pause
+
+    async def run(self) -> None:
+        """Have a certificate for ever."""
+        while True:
+            try:
+                await self.look()
+            except ControlAway as error:
+                log.debug("no certificate yet: %s", error)
+                await self._pause(AGAIN_S)
+            else:
+                await self._pause(LOOK_S)
+
+    async def look(self) -> bool:
+        """Get a new certificate if it is time. Whether there is one. Raises ControlAway."""
+        peers = self._control.peers
+        if peers.has_one and not is_due(peers.credential.ends_s, self._epoch()):
+            return False
+        from torpor_endpoint.peers.peer_authority import new_key  # it needs megabytes
+
+        private, public = new_key()
+        found = await self._control.certificate(self._router, public)
+        peers.take(replace(found, own=private + found.own))
+        return True

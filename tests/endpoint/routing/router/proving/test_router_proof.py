@@ -1,0 +1,74 @@
+"""How a router comes to its certificate, and renews it by its clock."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from tests.endpoint.helpers.peer_authorities import TestedPeers
+from tests.endpoint.routing.control.test_pages_for_routers import Control
+from torpor_container.transport.peers.credential import PeerCredential
+from torpor_container.transport.peers.peer_names import PeerRole
+from torpor_container.typed_json import read
+from torpor_endpoint.peers.authority_records import RENEWED_AFTER_S
+from torpor_endpoint.routing.router.control_client import ControlClient
+from torpor_endpoint.routing.router.proving.router_proof import RouterProof
+
+NAME = "r-0123456789abcdef"
+
+
+class AnsweringControl(ControlClient):
+    """The page of a control, without the wire."""
+
+    def __init__(self, tested: TestedPeers | None) -> None:
+        super().__init__("http://nowhere")
+        self.asked = 0
+        self._page = Control(None if tested is None else tested.peers).face.certificate
+
+    async def certificate(self, router: str, public_key: bytes) -> PeerCredential:
+        self.asked += 1
+        return read(PeerCredential, await self.answered(router, public_key.decode()))
+
+    async def answered(self, router: str, key: str) -> Any:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": json.dumps({"router": router, "key": key}).encode()}
+
+        answer = await self._page(Request({"type": "http", "method": "POST", "headers": []}, receive))
+        return json.loads(bytes(answer.body))
+
+
+def test_a_router_has_its_own_key_certified_and_again_once_it_is_time() -> None:
+    async def story() -> None:
+        tested = TestedPeers()
+        control = AnsweringControl(tested)
+        proof = RouterProof(NAME, control, lambda: tested.now_s)
+        assert await proof.look()
+        first = control.peers.credential
+        assert first.name == tested.peers.name_of(PeerRole.ROUTER, NAME)
+        assert control.peers.client is not None  # key and certificate belong together
+        assert not await proof.look()
+        tested.now_s += RENEWED_AFTER_S
+        assert await proof.look()
+        assert (control.asked, control.peers.credential.ends_s) == (2, first.ends_s + RENEWED_AFTER_S)
+        assert control.peers.credential.own != first.own
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("tested", "router", "key", "why"),
+    [
+        (None, NAME, "", "no certificates of its own"),
+        (TestedPeers(), "control.control", "", "no name of a router"),
+        (TestedPeers(), NAME, "no key", "public key"),
+    ],
+)
+def test_a_control_certifies_the_keys_of_routers_alone(
+    tested: TestedPeers | None, router: str, key: str, why: str
+) -> None:
+    with pytest.raises(HTTPException) as refused:
+        asyncio.run(AnsweringControl(tested).answered(router, key))
+    assert why in refused.value.detail
