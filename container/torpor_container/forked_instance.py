@@ -17,7 +17,6 @@ from torpor_container.processes.import_steps import Step, reached
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 from torpor_container.settings import Settings
-from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.trials.suspects import Suspects, judge
 
 OPTIONS = ServerOptions(log_level="warning")
@@ -42,6 +41,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     memory = MemoryBudget(settings.memory_bytes, limit)
     options = OPTIONS
     if settings.secret is not None:
+        from torpor_container.transport.peers.peer_tls import PeerTls  # a zygote has no use for it
+
         shares = settings.neighbours_bytes > 0
         peers = None if settings.peer_tls is None else PeerTls(settings.peer_tls)
         options = replace(

@@ -20,10 +20,11 @@ from torpor_container.core.versions.group_feeds import group_feeds
 from torpor_container.core.versions.version_policies import VersionPolicy, version_policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.server_command import ServerCommand
-from torpor_container.transport.peers.credential import PeerCredential
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from torpor_container.transport.peers.credential import PeerCredential
 
 Record = TypeVar("Record", bound="DataclassInstance")
 T = TypeVar("T")
@@ -151,6 +152,12 @@ def _secret(text: str) -> bytes | None:
     return bytes.fromhex(text) if text else None
 
 
+def _peer_tls(text: str) -> "PeerCredential":
+    from torpor_container.transport.peers.credential import PeerCredential  # most instances have none
+
+    return PeerCredential.read(text)
+
+
 def _delay(text: str) -> float:
     return _amount(text) / 1000 if float(text) else 0.0
 
@@ -214,7 +221,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket in place of a port."),
     Setting("TORPOR_LISTENER", "listener", _optional(_count), "", "Serve on this inherited descriptor of a listening socket in place of a port. A host of another machine sets it."),
     Setting("TORPOR_INSTANCE_SECRET", "secret", _secret, "", "64 hexadecimal digits. The container takes connections only from routers that prove that they know them. The endpoint sets it for an instance on another machine. Empty: it takes every connection."),
-    Setting("TORPOR_PEER_TLS", "peer_tls", _optional(PeerCredential.read), "", "The key, the certificate and the authority by which the container proves itself to control and routers, and knows them, as JSON. It then speaks TLS with whoever is on another machine. The endpoint sets it for an instance on another machine (`docs/how-to/internal-tls.md`)."),
+    Setting("TORPOR_PEER_TLS", "peer_tls", _optional(_peer_tls), "", "The key, the certificate and the authority by which the container proves itself to control and routers, and knows them, as JSON. It then speaks TLS with whoever is on another machine. The endpoint sets it for an instance on another machine (`docs/how-to/internal-tls.md`)."),
     Setting("TORPOR_TICKETS", "tickets", _bool, "false", "`true`: an instance on another machine also takes requests of a gateway, by HTTP on the same port, each with a router's ticket (`docs/how-to/gateway.md`)."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "The command that starts a foreign container, as JSON (adapter mode). The endpoint sets it for an image of `--images`."),
@@ -309,7 +316,7 @@ class Settings:
     socket: str
     listener: int | None
     secret: bytes | None = field(repr=False)
-    peer_tls: PeerCredential | None = field(repr=False)
+    peer_tls: "PeerCredential | None" = field(repr=False)
     tickets: bool
     path_prefix: str
     container: ServerCommand | None

@@ -4,11 +4,14 @@ import logging
 import resource
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torpor_container.core.client_timeouts import ClientTimeouts
 from torpor_container.frozen_class import frozen
 from torpor_container.http.sharing.shared_port import SharedPort
-from torpor_container.transport.peers.peer_tls import PeerTls
+
+if TYPE_CHECKING:
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
 NOT_STARTED = 3
 """The exit code of a process that cannot serve. gunicorn's arbiter forks no other one then."""
@@ -60,7 +63,7 @@ class ServerOptions:
     patience: ClientTimeouts = PATIENCE
     secret: bytes | None = field(default=None, repr=False)
     """Takes connections only from those who prove that they know it (`transport.greeting`). None: from everybody."""
-    peers: PeerTls | None = field(default=None, repr=False)
+    peers: "PeerTls | None" = field(default=None, repr=False)
     """With a secret: takes connections from other machines by TLS alone, of the deployment's own processes."""
     tickets: bool = False
     """With a secret: takes connections that do not greet, for requests with a ticket (`transport.tickets`)."""
