@@ -138,10 +138,6 @@ def _permission(text: str) -> bool:
     return _one_of("allow", "refuse")(text) == "allow"
 
 
-def _workers(text: str) -> int:
-    return _count(text) if text else 1
-
-
 def _optional(read: Callable[[str], T]) -> Callable[[str], T | None]:
     return lambda text: read(text) if text else None
 
@@ -203,7 +199,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_DIGEST_KEY", "digest_key", _form("RW[A-Za-z0-9+/]{54}", "must be a public key of minisign, as `minisign.pub` has it: RW and 54 characters"), "", "The public key of minisign that must have signed the list: `minisign -S` puts the signature beside the list, as `SHA256SUMS.minisig`. With a value, digests are required."),
     Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no pickle and no joblib file, because these run code while they load. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: the instance runs no user script, and refuses a model that has one."),
-    Setting("SAGEMAKER_MODEL_SERVER_WORKERS", "script_workers", _workers, "1", "The processes of each user script, of which each answers one request at a time. Each loads the model, and takes its memory again."),
+    Setting("SAGEMAKER_MODEL_SERVER_WORKERS", "script_workers", lambda text: _count(text) if text else 1, "1", "The processes of each user script, of which each answers one request at a time. Each loads the model, and takes its memory again."),
     Setting("TORPOR_SCRIPT_BOX", "script_box", _bool, "true", "`true`: each script's process is in a box (`docs/explanation/isolation.md`). `false`: it has the rights of the user who started the endpoint."),
     Setting("TORPOR_SCRIPT_NETWORK", "script_network", _one_of(*SCRIPT_NETWORKS), "allow", "What a script in its box may connect to. `allow`: whatever this machine reaches. `endpoint`: only the ports of TORPOR_SCRIPT_PORTS, by TCP; it listens on none. It needs Linux 6.7, and is the default of instances on the machine of an endpoint with `--auth`, if that machine has it. `refuse`: nothing, not even this endpoint."),
     Setting("TORPOR_SCRIPT_PORTS", "script_ports", _ports, "", "The ports for `TORPOR_SCRIPT_NETWORK=endpoint`, with commas between them. The endpoint sets it: its own port."),
