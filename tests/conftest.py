@@ -55,10 +55,20 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         files_in_turn.register(config)
+        share_forking(config.workerinput["forking"])
     elif config.pluginmanager.has_plugin("xdist"):
         from tests.helpers.whole_files import SharedRun
 
         config.pluginmanager.register(SharedRun())
+
+
+def share_forking(told: tuple[str, int, dict[str, str]]) -> None:
+    """What is forked is forked by one process for all that share the tests, if it read the same variables."""
+    from tests.helpers.forked_starts import starting
+
+    address, pid, read = told
+    if read == starting.AT_THE_START:
+        starting.share(starting.SharedForking(bytes.fromhex(address), pid, os.getpid()))
 
 
 @pytest.fixture(scope="session")

@@ -25,15 +25,17 @@ inherited = int(sys.argv[2])
 os.write(inherited, b"from the child")
 found = sorted(int(number) for number in os.listdir("/proc/self/fd"))
 told = {"name": __name__, "arguments": sys.argv, "variables": dict(os.environ), "folder": os.getcwd()}
-told |= {"session": os.getsid(0), "input": sys.stdin.read(), "open": [number for number in found if number < 256]}
+shown = open("/proc/self/environ").read().strip("\\0").split("\\0")
+told |= {"shown": dict(variable.split("=", 1) for variable in shown), "session": os.getsid(0), "input": sys.stdin.read(), "open": [number for number in found if number < 256]}
 print(json.dumps(told), flush=True)
 sys.exit(7)
 """
 RESTS = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
 OWNER = """
-import sys
+import os, sys
 from tests.helpers.forked_starts import starting
-starting.IMPORTED = ()
+if sys.argv[3:]:
+    starting.share(starting.SharedForking(bytes.fromhex(sys.argv[3]), int(sys.argv[4]), os.getpid()))
 with open(sys.argv[2], "wb") as output:
     starting.start([sys.executable, sys.argv[1]], output)
 sys.stdin.read()
@@ -88,14 +90,46 @@ def test_a_signal_ends_it_and_its_mark_finds_it(tmp_path: Path) -> None:
     assert marked(str(tmp_path)) == []
 
 
-def test_it_ends_when_the_process_that_started_it_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+def test_it_ends_when_the_process_that_started_it_is_killed(tmp_path: Path, shared: bool) -> None:
+    """Also where the process that forks is another one's, and lives on."""
     program, told = tmp_path / "program.py", tmp_path / "told"
     program.write_text(RESTS)
-    with subprocess.Popen([sys.executable, "-c", OWNER, program, told], stdin=subprocess.PIPE) as owner:
+    address, forking, _ = starting.forking()
+    command = [sys.executable, "-c", OWNER, program, told, *((address.hex(), str(forking)) if shared else ())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as owner:
         pid = int(until(lambda: told.exists() and told.read_text().strip()))
         assert os.getsid(pid) == pid
+        assert (parent(pid) == forking) is shared
         owner.kill()
     assert gone(pid)
+    assert not has_ended(forking)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ("pass", 0),
+        ("sys.exit()", 0),
+        ("sys.exit(258)", 2),
+        ("sys.exit('no reason')", 1),
+        ("raise ValueError('a fault')", 1),
+        ("os.fork() or sys.exit(3); sys.exit(os.waitstatus_to_exitcode(os.wait()[1]) + 1)", 4),
+        ("os.kill(os.getpid(), 9)", -9),
+    ],
+)
+def test_it_ends_as_a_process_of_python_does(tmp_path: Path, ends: str, code: int) -> None:
+    """With its code, what it has printed, and what was to be done at its end."""
+    program = tmp_path / "program.py"
+    program.write_text(f"import atexit, os, sys\natexit.register(print, 'at its end')\nprint('printed')\n{ends}")
+    told = []
+    for command in ([sys.executable, str(program)], ["/usr/bin/env", sys.executable, str(program)]):
+        with (tmp_path / "told").open("wb") as output:
+            assert starting.start(command, output).wait(60.0) == code
+        told.append((tmp_path / "told").read_text())
+    ours, its = (text.partition("Traceback")[::2] for text in told)
+    assert ours[0] == its[0]
+    assert ours[1].splitlines()[-1:] == its[1].splitlines()[-1:]
 
 
 def test_a_forked_zygote_belongs_to_its_owner_forks_children_and_ends_with_its_lifeline(tmp_path: Path) -> None:

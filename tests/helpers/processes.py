@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from tests.helpers.forked_starts.starting import forked_zygotes, marked_sessions
+from tests.helpers.forked_starts.starting import forked_zygotes
 from tests.helpers.waiting import PATIENCE_S, soon
 from torpor_container.processes.process_tree import TRIAL, is_named
 
@@ -49,9 +49,8 @@ def has_ended(pid: int) -> bool:
 
 def marked(mark: str) -> list[int]:
     """The processes that were started with this text in their environment, whoever their parents are by now."""
-    forked = marked_sessions(mark)
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if pid != os.getpid() and (_carries(pid, mark) or _session(pid) in forked)]
+    return [pid for pid in pids if pid != os.getpid() and _carries(pid, mark) and not has_ended(pid)]
 
 
 def stop(pid: int) -> None:
@@ -69,10 +68,3 @@ def _carries(pid: int, mark: str) -> bool:
     with suppress(OSError):
         return mark.encode() in Path(f"/proc/{pid}/environ").read_bytes()
     return False
-
-
-def _session(pid: int) -> int:
-    """0 for a process that has ended, which may not be reaped yet."""
-    with suppress(ProcessLookupError):
-        return 0 if has_ended(pid) else os.getsid(pid)
-    return 0

@@ -19,6 +19,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from tests.helpers.files_in_turn import HOUSE, BegunTests, file_of, is_of_the_house, is_whole
+from tests.helpers.forked_starts import starting
 
 
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -97,6 +98,8 @@ class SharedRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
         node.workerinput["crashed"] = str(self._folder)
+        forking = starting.forking()
+        node.workerinput["forking"] = [forking.address.hex(), forking.pid, starting.AT_THE_START]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> WholeFiles:

@@ -61,8 +61,9 @@ class ModelQueue:
 
     def worked(self, part: float) -> None:
         """Learn from one turn which part of its time it kept a processor busy."""
-        usually = part if self._usually_busy is None else self._usually_busy
-        self._usually_busy = usually = usually + (min(1.0, max(0.0, part)) - usually) * LEARNING
+        kept = min(1.0, max(0.0, part))
+        usually = kept if self._usually_busy is None else self._usually_busy
+        self._usually_busy = usually = usually + (kept - usually) * LEARNING
         self.busy = ceil(usually * GRAIN) / GRAIN
 
 

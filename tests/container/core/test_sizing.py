@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.sizing import MEASURED_EVERY, TRUSTED_AFTER, Prior, Sizing
+from torpor_container.core.sizing import ALIKE, LEARNING, MEASURED_EVERY, TRUSTED_AFTER, Prior, Sizing
 
 
 def test_a_model_never_seen_is_predicted_by_its_format() -> None:
@@ -89,3 +89,46 @@ def test_the_rule_is_right_about_those_that_were_not_measured() -> None:
     sizing = trusted(1000, 3000)
     sizing.measured("a", "xgboost", 2000, 4150)
     assert abs(sizing.predict("b", "xgboost", 2000) - 4000) <= 0.05 * 4000
+
+
+def test_a_model_of_a_format_without_figures_is_taken_for_four_times_its_artifact_and_a_quarter_mebibyte() -> None:
+    assert Sizing({}).predict("a", "unheard of", 1000) == 4000 + 2**18
+
+
+def test_a_measurement_moves_the_rule_by_a_part_of_what_it_was_wrong() -> None:
+    """The fixed part is none of the artifact's, and no model is smaller than it."""
+    for size_bytes, ratio in [(1000 + 500, 5.0), (1000, 0.0), (400, 0.0)]:
+        sizing = Sizing({"xgboost": Prior(1000, 10.0)})
+        sizing.measured("a", "xgboost", 100, size_bytes)
+        assert sizing.predict("b", "xgboost", 10_000) == 1000 + int((10.0 + LEARNING * (ratio - 10.0)) * 10_000)
+
+
+def test_an_artifact_of_a_byte_or_none_moves_the_rule_like_one_of_a_byte() -> None:
+    predicted = []
+    for artifact_bytes in (0, 1):
+        sizing = Sizing({"xgboost": Prior(0, 1.0)})
+        sizing.measured("a", "xgboost", artifact_bytes, 5)
+        predicted.append(sizing.predict("b", "xgboost", 1000))
+    assert predicted == [1000 + int(1000 * LEARNING * 4)] * 2
+
+
+def test_as_many_measurements_are_remembered_as_are_allowed_and_those_of_the_last_loads() -> None:
+    sizing = Sizing({"onnx": Prior(0, 1.0)}, known_max=2)
+    for name in "abac":
+        sizing.measured(name, "onnx", 100, 700)
+    assert [sizing.predict(name, "onnx", 10**6) == 700 for name in "abc"] == [True, False, True]
+
+
+def test_two_measurements_agree_that_differ_by_a_twentieth_of_the_larger_one() -> None:
+    for first, second, settled in [(1000, 950, True), (950, 1000, True), (1000, 949, False), (949, 1000, False)]:
+        sizing = Sizing({})
+        for size_bytes in (first, second):
+            sizing.measured("a", "onnx", 100, size_bytes)
+        assert sizing.to_be_measured("a", "onnx", 100) is not settled
+    assert ALIKE == 0.05
+
+
+def test_one_measurement_settles_no_size() -> None:
+    sizing = Sizing({})
+    sizing.measured("a", "onnx", 100, 0)
+    assert sizing.to_be_measured("a", "onnx", 100)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.turns import GRAIN, SLICE_S, ModelQueue, Sharing, Turn, Turns
+from torpor_container.core.turns import GRAIN, LEARNING, SLICE_S, ModelQueue, Sharing, Turn, Turns
 
 MODELS = st.integers(0, 5)
 COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
@@ -413,3 +413,147 @@ def test_a_script_with_a_turn_that_counts_no_more_saves_up_no_time(parallel: int
         turns.worker_ended(script, turn.charged_s, now_s - 0.125, now_s, 1.0)
     assert turn is not None
     assert before <= 2
+
+
+# -- what a turn is charged, and what counts ---------------------------------------------------------------------------
+def ran(turns: Turns[str], queue: ModelQueue, took_s: float) -> float:
+    """One turn from its beginning to its end; what it was charged in advance."""
+    charged_s = turns.begin(queue, 0.0)
+    assert charged_s is not None
+    turns.ended(queue, charged_s, took_s)
+    return charged_s
+
+
+def test_a_turn_is_charged_in_advance_what_the_turns_of_its_model_usually_take() -> None:
+    turns, queue = Turns[str](Sharing()), ModelQueue()
+    assert [ran(turns, queue, took_s) for took_s in (1.0, 2.0, 1.2)] == [0.0, 1.0, 1.0 + LEARNING]
+    assert queue.used_s == 4.2
+    assert queue.usual_s == 1.2
+
+
+def test_without_more_words_one_turn_of_one_request_runs_at_a_time_on_the_threads_of_all() -> None:
+    assert Sharing() == Sharing(parallel=1, per_model=1, batch_size=1, delay_s=0.0)
+    assert (ModelQueue().shares, ModelQueue().workers) == (False, 0)
+
+
+@pytest.mark.parametrize(("delay_s", "gathers"), [(0.0, False), (0.001, True), (1.0, True)])
+def test_turns_gather_requests_where_there_is_a_delay(delay_s: float, gathers: bool) -> None:
+    assert Turns[str](Sharing(batch_size=8, delay_s=delay_s)).gathers is gathers
+
+
+def test_the_next_request_of_a_model_begins_beside_the_first_where_both_may_run() -> None:
+    turns, queue = Turns[str](Sharing(parallel=2, per_model=2)), ModelQueue()
+    for request in ("first", "second"):
+        turns.wait(queue, request, 0.0)
+    assert [turn and turn.requests for turn in (turns.next(0.0), turns.next(0.0))] == [("first",), ("second",)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_model_with_a_turn_that_counts_keeps_its_credit_and_no_other_does(workers: int) -> None:
+    """A turn of a model with workers counts until its slice is over, and not at that moment."""
+    for at_s, keeps in [(SLICE_S - 0.25, True), (SLICE_S, workers == 0)]:
+        turns, queue, other = Turns[str](Sharing(parallel=2, per_model=2)), ModelQueue(workers=workers), ModelQueue()
+        assert turns.begin(queue, 0.0) is not None
+        ran(turns, other, 8.0)
+        ran(turns, other, 8.0)
+        used_s = queue.used_s
+        turns.wait(queue, "request", at_s)
+        assert queue.used_s == (used_s if keeps else turns._virtual_s) < other.used_s
+
+
+def test_a_turn_that_begins_at_once_gets_no_credit_for_a_turn_that_counts_no_more() -> None:
+    turns, script, native = Turns[str](Sharing(parallel=2)), ModelQueue(workers=2), ModelQueue()
+    assert turns.begin(script, 0.0) is not None
+    for _ in range(3):
+        ran(turns, native, 8.0)
+    assert turns.begin(script, SLICE_S) is not None
+    assert script.used_s == turns._virtual_s > 0
+
+
+# -- what a turn of a script keeps busy --------------------------------------------------------------------------------
+def grains(part: float) -> float:
+    return -(-part * GRAIN // 1) / GRAIN
+
+
+def test_a_model_learns_which_part_of_a_processor_its_turns_keep_busy() -> None:
+    queue = ModelQueue(workers=1)
+    seen = []
+    for part in (0.5, 1.0, 0.0):
+        queue.worked(part)
+        seen.append(queue.busy)
+    second = 0.5 + 0.5 * LEARNING
+    assert seen == [0.5, grains(second), grains(second * (1 - LEARNING))]
+
+
+@pytest.mark.parametrize(("part", "busy"), [(3.0, 1.0), (-1.0, 0.0)])
+def test_a_turn_keeps_no_more_than_one_processor_busy_and_no_less_than_none(part: float, busy: float) -> None:
+    first, later = ModelQueue(workers=1), ModelQueue(workers=1)
+    first.worked(part)
+    later.worked(busy)
+    later.worked(part)
+    assert first.busy == later.busy == busy
+
+
+def test_what_is_learned_of_one_turn_counts_for_those_of_its_model_that_run() -> None:
+    turns, script, native = Turns[str](Sharing(parallel=2)), ModelQueue(workers=2), ModelQueue()
+    assert [turns.begin(script, 0.0), turns.begin(script, 0.25)] == [0.0, 0.0]
+    turns.worker_ended(script, 0.0, 0.0, 0.5, 0.0)  # it only waited, as the other one is taken to do now
+    assert [turns.begin(native, 0.5), turns.begin(ModelQueue(), 0.5)] == [0.0, 0.0]
+    assert turns.begin(ModelQueue(), 0.5) is None
+
+
+def test_a_turn_of_a_script_is_charged_the_time_that_it_kept_a_processor_busy() -> None:
+    turns, script = Turns[str](Sharing()), ModelQueue(workers=1)
+    assert turns.begin(script, 3.0) == 0.0
+    turns.worker_ended(script, 0.0, 3.0, 3.5, 0.5)
+    assert script.used_s == 0.25
+
+
+# -- when the next turn is due -----------------------------------------------------------------------------------------
+def test_a_turn_is_due_when_the_first_slice_is_over_if_any_model_that_waits_may_begin() -> None:
+    turns, early, late = Turns[str](Sharing(parallel=2)), ModelQueue(workers=1), ModelQueue(workers=1)
+    assert [turns.begin(late, 1.0), turns.begin(early, 0.5)] == [0.0, 0.0]
+    turns.wait(early, "behind its own worker", 1.0)
+    assert turns.due_s() == inf
+    turns.wait(ModelQueue(), "free", 1.0)
+    assert turns.due_s() == 0.5 + SLICE_S
+
+
+def test_a_turn_whose_slice_is_over_is_not_waited_for_again() -> None:
+    turns, script, native = Turns[str](Sharing()), ModelQueue(workers=1), ModelQueue()
+    assert turns.begin(script, 0.0) is not None
+    turns.wait(native, "native", 0.5)
+    turn = turns.next(SLICE_S)
+    assert turn is not None
+    turns.wait(ModelQueue(), "another", SLICE_S)
+    assert turns.due_s() == inf  # the native turn runs to its end
+
+
+def test_the_batch_that_has_waited_longest_is_due_first() -> None:
+    turns = Turns[str](Sharing(batch_size=8, delay_s=0.25))
+    queues = [ModelQueue(shares=True), ModelQueue(shares=True)]
+    for queue, since_s in zip(queues, (1.0, 1.125), strict=True):
+        queue.last_size = 2
+        turns.wait(queue, "request", since_s)
+    assert turns.due_s() == 1.25
+
+
+# -- entries of the line that are out of date --------------------------------------------------------------------------
+def test_those_who_come_and_leave_make_no_long_line_and_take_nobodys_place() -> None:
+    turns = Turns[int](Sharing())
+    used_s = [5.0, 2.0, 4.0, 1.0, 3.0, 0.5]
+    for number, used in enumerate(used_s):
+        queue = ModelQueue()
+        queue.used_s = used
+        turns.wait(queue, number, 0.0)
+    restless = ModelQueue()
+    for _ in range(200):
+        turns.wait(restless, -1, 0.0)
+        turns.leave(restless, -1)
+        assert len(turns._line) < 50
+    turns.wait(restless, -1, 0.0)
+    served = []
+    while turn := turns.next(0.0):
+        served += turn.requests
+        turns.ended(turn.queue, turn.charged_s, 10.0)
+    assert served == [-1, 5, 3, 1, 4, 2, 0]

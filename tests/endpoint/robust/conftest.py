@@ -11,9 +11,12 @@ from tests.helpers.waiting import soon
 
 @pytest.fixture(scope="module")
 def mark() -> Iterator[str]:
-    """A mark in the environment of every process that these tests start. None may be left."""
+    """A mark in the environment of every process that these tests start. None may be left.
+
+    It is in a variable that zygotes, instances and scripts inherit, and that none of them reads.
+    """
     mark = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MARKED_BY_A_TEST", mark)
+        patch.setenv("SCARF_NO_ANALYTICS", mark)
         yield mark
     assert soon(lambda: marked(mark) == []), "processes were left behind"

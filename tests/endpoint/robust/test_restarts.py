@@ -82,8 +82,11 @@ def kill_worker(live: LiveEndpoint) -> None:
 def test_a_restart_brings_everything_back(
     shop: LiveEndpoint, mark: str, restart: Callable[[LiveEndpoint], None]
 ) -> None:
-    before = marked(mark)
     answers(shop)
+    before = marked(mark)
+    found = endpoint_pages.forked(shop)
+    assert found
+    assert {*found} <= {*before}
     restart(shop)
     assert answers(shop) == list(MODELS.values())
     assert shop.sagemaker.describe_endpoint(EndpointName="shop")["EndpointStatus"] == "InService"

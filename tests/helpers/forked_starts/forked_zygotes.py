@@ -3,7 +3,6 @@ of its own start, in a tenth of the processor time."""
 
 import asyncio
 import os
-import socket
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
@@ -31,9 +30,9 @@ def prepare_zygotes(kind: str) -> None:
         zygote.preload(Step[kind], import_module("torpor_container.processes.import_steps").reach)
 
 
-def fork_zygotes(requests: socket.socket) -> None:
-    """In a forked program: its zygotes are forked too."""
-    starting.inherit(requests)
+def fork_zygotes(address: bytes, owner: int) -> None:
+    """In a forked program: its zygotes are forked too, by the process that has forked it."""
+    starting.share(starting.SharedForking(address, os.getppid(), owner))
     OwnedZygote.start = partial(OwnedZygote.start, launch=launched)  # type: ignore[method-assign]
 
 

@@ -1,10 +1,10 @@
-"""Starts programs as forks of one process, which this one starts when it needs it first and ends with itself."""
+"""Starts programs as forks of one process. This one starts it when it needs it first, and ends with itself; or another
+process has started it for all that share the tests."""
 
 import atexit
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from functools import cache
 from io import FileIO
 from pathlib import Path
 from select import select
-from typing import IO
+from typing import IO, NamedTuple
 
 from tests.helpers.forked_starts import forking_process
 from torpor_container.processes.process_tree import children, is_named
@@ -25,14 +25,6 @@ READ_AT_THE_START = "PYTHON", "LD_", "MALLOC_", "LC_", "LANG", *ONE_THREAD
 
 AT_THE_START = {name: value for name, value in os.environ.items() if name.startswith(READ_AT_THE_START)}
 
-_sessions: dict[int, Mapping[str, str]] = {}
-
-
-def marked_sessions(mark: str) -> frozenset[int]:
-    """The sessions of forked programs that were started with this text in their variables. /proc shows those of the
-    process that forked them."""
-    return frozenset(pid for pid, variables in _sessions.items() if any(mark in value for value in variables.values()))
-
 
 def zygote_name(owner: int) -> str:
     return f"for {owner}"
@@ -40,7 +32,7 @@ def zygote_name(owner: int) -> str:
 
 def forked_zygotes(owner: int) -> list[int]:
     """The forked zygotes of this endpoint's process. Its own children they are not."""
-    kinds = [kind for forking in _forking for kind in children(forking)]
+    kinds = [kind for forking in _forking() for kind in children(forking.pid)]
     return [pid for kind in kinds for pid in children(kind) if is_named(pid, zygote_name(owner))]
 
 
@@ -116,9 +108,7 @@ def start(
         told = sent(
             forking_process.ENDPOINT, command[1:], variables, (read, output.fileno(), output.fileno()), pass_fds
         )
-    forked = Forked(FileIO(told), None if write is None else FileIO(write, "w"))
-    _sessions[forked.pid] = variables
-    return forked
+    return Forked(FileIO(told), None if write is None else FileIO(write, "w"))
 
 
 def sent(
@@ -130,6 +120,7 @@ def sent(
     name: str = "",
 ) -> int:
     """Let a program be forked. Returns a descriptor that tells its process id on a line, and later its exit code."""
+    asked = forking()
     request = {
         "kind": kind,
         "program": [word for word in program if word != "-P"],
@@ -137,10 +128,11 @@ def sent(
         "folder": os.getcwd(),
         "descriptors": [*descriptors],
         "name": name,
+        "owner": asked.owner,
     }
     ours, its = os.pipe()
     try:
-        socket.send_fds(requests(), [json.dumps(request).encode()], [its, *streams, *descriptors])
+        forking_process.send(asked.address, json.dumps(request).encode(), [its, *streams, *descriptors])
     finally:
         os.close(its)
     return ours
@@ -151,31 +143,38 @@ def can_be_forked(command: Sequence[str], variables: Mapping[str, str], **also: 
     return command[0] == sys.executable and {**read, **also} == {**AT_THE_START, **also}
 
 
-_inherited: list[socket.socket] = []
-_forking: list[int] = []
-"""The process that forks, once it was started."""
+class SharedForking(NamedTuple):
+    """A process that forks, which another process has started; and whose the forked programs are: they end with it."""
+
+    address: bytes
+    pid: int
+    owner: int
 
 
-def inherit(requests: socket.socket) -> None:
-    """In a forked program: the process that forked it forks others for it."""
-    _inherited.append(requests)
+_shared: list[SharedForking] = []
 
 
-def requests() -> socket.socket:
-    """The socket of the forking process."""
-    return _inherited[0] if _inherited else _own()
+def share(forking: SharedForking) -> None:
+    _shared[:] = [forking]
+
+
+def forking() -> SharedForking:
+    """The process that forks for this one. It is started if there is none."""
+    return _shared[0] if _shared else _own()
+
+
+def _forking() -> list[SharedForking]:
+    return _shared or [_own()] * _own.cache_info().currsize
 
 
 @cache
-def _own() -> socket.socket:
-    client, process = forking_process.started(forking_process.ENDPOINT, AT_THE_START)
-    atexit.register(_end, client, process)
-    _forking.append(process.pid)
-    return client
+def _own() -> SharedForking:
+    address, process = forking_process.started(forking_process.ENDPOINT, AT_THE_START)
+    atexit.register(_end, process)
+    return SharedForking(address, process.pid, os.getpid())
 
 
-def _end(requests: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    requests.close()
+def _end(process: "subprocess.Popen[bytes]") -> None:
     assert process.stdin is not None
     process.stdin.close()
     process.wait()

@@ -3,7 +3,9 @@
 import pytest
 
 from torpor_account.core.origins.certificate_names import (
+    AUTHORITY_S,
     BUCKETS_OF_LOCALHOST,
+    CERTIFICATE_S,
     LOCAL,
     callable_names,
     called_as,
@@ -13,6 +15,7 @@ from torpor_account.core.origins.certificate_names import (
 )
 
 DAY_S = 86_400.0
+LOCAL_FIRST = "127.0.0.1", "localhost", "::1"
 
 
 def test_an_own_certificate_is_for_this_machine_and_for_what_the_endpoint_is_called() -> None:
@@ -73,3 +76,32 @@ def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left() -> None:
     assert not renewal_due(0.0, 90 * DAY_S, 59 * DAY_S)
     assert renewal_due(0.0, 90 * DAY_S, 60 * DAY_S)
     assert renewal_due(0.0, 90 * DAY_S, -1.0)
+    assert not renewal_due(0.0, 90 * DAY_S, 0.0)
+    assert not renewal_due(900 * DAY_S, 990 * DAY_S, 959 * DAY_S)
+    assert renewal_due(900 * DAY_S, 990 * DAY_S, 960 * DAY_S)
+
+
+def test_an_own_certificate_holds_for_three_months_and_its_authority_for_ten_years() -> None:
+    assert (CERTIFICATE_S, AUTHORITY_S) == (90 * DAY_S, 3650 * DAY_S)
+
+
+@pytest.mark.parametrize(
+    ("host", "machine", "names"),
+    [
+        ("127.0.0.1", "box", LOCAL_FIRST),
+        ("localhost", "box", LOCAL),
+        ("0.0.0.0", "box", (*LOCAL_FIRST, "box")),
+        ("", "box", (*LOCAL_FIRST, "box")),
+        ("10.0.0.7", "box", ("10.0.0.7", "box")),
+        ("10.0.0.7", "no host", ("10.0.0.7",)),
+        ("127.0.0.1", "no host", LOCAL_FIRST),
+    ],
+)
+def test_programs_here_call_every_name_that_leads_to_the_endpoint(
+    host: str, machine: str, names: tuple[str, ...]
+) -> None:
+    assert callable_names(host, (), machine) == names
+
+
+def test_one_of_several_addresses_of_a_certificate_is_enough() -> None:
+    assert covers(["10.0.0.7", "127.0.0.1"], "127.0.0.1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_account.core.origins.cors import CorsRule, PageRequest, header_names, matches, permission
+from torpor_account.core.origins.cors import METHODS, CorsRule, PageRequest, header_names, matches, permission
 
 PLAIN = st.text("ab.", max_size=3)
 PATTERN = st.builds("".join, st.tuples(PLAIN, st.sampled_from(["", "*"]), PLAIN))
@@ -86,3 +86,16 @@ def test_a_rule_for_all_origins_allows_its_methods_and_no_others(methods: list[s
 
 def test_header_names_are_listed_by_commas() -> None:
     assert header_names(" X-Amz-Date,content-type , ,") == ("x-amz-date", "content-type")
+
+
+def test_a_rule_can_allow_the_methods_that_s3_names() -> None:
+    """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CORSRule.html"""
+    assert METHODS == ("GET", "PUT", "POST", "DELETE", "HEAD")
+
+
+def test_each_header_needs_one_pattern_and_an_answer_has_no_age_that_the_rule_does_not_say() -> None:
+    rule = CorsRule(("http://a.test",), ("GET",), ("X-Amz-*", "content-type"))
+    told = permission([rule], PageRequest("http://a.test", "GET", ("x-amz-date", "Content-Type")))
+    assert told is not None
+    assert told["access-control-allow-headers"] == "x-amz-date, content-type"
+    assert {"access-control-max-age", "access-control-expose-headers"}.isdisjoint(told)

@@ -49,6 +49,8 @@ def test_sqlites_codes_are_those_of_its_module() -> None:
         sqlite3.SQLITE_NOMEM,
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PROTOCOL,
     )
     assert {of_sqlite(code) for code in machine} == {ErrorOwner.MACHINE}
     assert {of_sqlite(code) for code in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_ERROR, None)} == {
@@ -56,10 +58,12 @@ def test_sqlites_codes_are_those_of_its_module() -> None:
     }
 
 
+AWAY = "57P01", "53100", "53300", "08006", "58030", "55P03"
+NOT_NOW = "25006", "40001", "40P01", "XX001", "XX002"
+
+
 def test_a_server_of_postgresql_that_is_away_or_full_is_the_machines() -> None:
-    assert {of_postgresql(state, True) for state in ("57P01", "53100", "53300", "08006", "58030", "25006")} == {
-        ErrorOwner.MACHINE
-    }
+    assert {of_postgresql(state, True) for state in (*AWAY, *NOT_NOW)} == {ErrorOwner.MACHINE}
     assert of_postgresql(None, connected=False) is ErrorOwner.MACHINE
     assert {of_postgresql(state, True) for state in ("23505", "42P01", None)} == {ErrorOwner.TORPOR}
 
@@ -67,7 +71,14 @@ def test_a_server_of_postgresql_that_is_away_or_full_is_the_machines() -> None:
 def test_a_store_that_is_full_busy_or_away_is_the_machines_and_a_refusal_is_the_callers() -> None:
     machine = ((0, ""), (500, "InternalError"), (503, "SlowDown"), (507, ""), (413, "InsufficientStorage"), (429, ""))
     assert {of_s3(*answer) for answer in machine} == {ErrorOwner.MACHINE}
-    assert {of_s3(*answer) for answer in ((404, "NoSuchKey"), (403, "AccessDenied"), (413, ""))} == {ErrorOwner.CALLER}
+    assert of_s3(408) is ErrorOwner.MACHINE
+    caller = ((404, "NoSuchKey"), (403, "AccessDenied"), (413, ""), (409, "BucketNotEmpty"))
+    assert {of_s3(*answer) for answer in caller} == {ErrorOwner.CALLER}
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "Throttling", "RequestTimeout", "RequestTimeTooSkewed", "ExpiredToken"])
+def test_a_refusal_that_will_end_by_itself_is_the_machines_whatever_its_status(code: str) -> None:
+    assert {of_s3(status, code) for status in (400, 403, 503)} == {ErrorOwner.MACHINE}
 
 
 def test_each_fault_of_an_instance_has_an_owner() -> None:

@@ -24,3 +24,12 @@ def test_a_turn_begins_the_count_anew() -> None:
             pulse.turn()
         seen.append(pulse.look())
     assert seen == [True, True, True, True, False, True]
+
+
+def test_a_loop_is_not_judged_before_its_first_turn_however_long_that_takes() -> None:
+    pulse = LoopPulse(looks=2)
+    pulse.turn()
+    assert looks(pulse, 2) == [True, True]
+    fresh = LoopPulse(looks=1)
+    fresh.turn()
+    assert looks(fresh, 2) == [True, False]
