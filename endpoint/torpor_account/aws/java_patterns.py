@@ -101,8 +101,23 @@ def _named(name: str) -> str:
 
 @cache
 def _category(name: str) -> str:
-    """All letters of a category of Unicode, as ranges. It takes some 50 ms once."""
-    return _ranges([unicodedata.category(chr(at)).startswith(name) for at in range(LAST_ASSIGNED + 1)])
+    """All letters of a category of Unicode, as ranges."""
+    parts = []
+    for wanted, together in groupby(_runs(), lambda run: run[1].startswith(name)):
+        if wanted:
+            runs = [*together]
+            parts.append(_range(runs[0][0].start, runs[-1][0].stop))
+    return "".join(parts)
+
+
+@cache
+def _runs() -> list[tuple[range, str]]:
+    """The letters of Unicode, as runs of the same category. It takes some 50 ms once."""
+    runs, at = [], 0
+    for category, letters in groupby(map(unicodedata.category, map(chr, range(LAST_ASSIGNED + 1)))):
+        begin, at = at, at + sum(1 for _ in letters)
+        runs.append((range(begin, at), category))
+    return runs
 
 
 @cache
@@ -116,8 +131,11 @@ def _ranges(wanted: list[bool]) -> str:
     """The places of the true values, as ranges of letters."""
     parts, at = [], 0
     for want, run in groupby(wanted):
-        length = len(list(run))
+        begin, at = at, at + len(list(run))
         if want:
-            parts.append(f"\\U{at:08x}-\\U{at + length - 1:08x}")
-        at += length
+            parts.append(_range(begin, at))
     return "".join(parts)
+
+
+def _range(begin: int, end: int) -> str:
+    return f"\\U{begin:08x}-\\U{end - 1:08x}"
