@@ -5,7 +5,7 @@ cannot be killed. `MUTANTS=room` takes one room; build/mutants has lists of the 
 
 Each mutant runs in a fork of this process, which has imported what the tests need of others, and only those tests run
 that reach the mutant's line. It ends by the processor time that its tests take without a fault. Hypothesis tries the
-same examples each time.
+same examples each time: as many as in `make test`, and five times as many before a mutant counts as a survivor.
 """
 
 import gc
@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.helpers.example_counts import USUAL
 from tests.helpers.mutation import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
@@ -120,6 +122,7 @@ ROOMS: dict[str, MutatedRoom] = {
 }
 """By the name that `MUTANTS` takes. The others, such as `pages` and `pricing`, hold values alone."""
 
+FEW, MANY = "few examples", "many examples"
 STOP = ("-x",)
 SLOWER = 5
 SPARE_S = 2.0
@@ -297,11 +300,12 @@ def survives(mutant: Mutant, path: Path, reach: Reach) -> bool:
     limit_s = SLOWER * sum(reach.cpu_s[test] for test in tests) + SPARE_S
     files = list(dict.fromkeys(test.split("::")[0] for test in tests))
 
-    def work() -> int:
+    def work(examples: str) -> int:
+        settings.load_profile(examples)
         sys.meta_path.insert(0, FaultyModule(path, mutant.source))
         return run_tests(files, Chosen(tests))
 
-    return not tests or in_a_fork(work, limit_s) == 0
+    return all(not tests or in_a_fork(partial(work, examples), limit_s) == 0 for examples in (FEW, MANY))
 
 
 # The page: a table that is written anew, room by room, and reasons that people write.
@@ -354,9 +358,14 @@ def survivors(room: MutatedRoom) -> tuple[int, list[str]]:
     return total, alive
 
 
+def register_examples() -> None:
+    for name, examples in ((FEW, USUAL), (MANY, 5 * USUAL)):
+        settings.register_profile(name, deadline=None, derandomize=True, database=None, max_examples=examples)
+    settings.load_profile(MANY)
+
+
 def main(names: Sequence[str]) -> None:
-    settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
-    settings.load_profile("mutants")
+    register_examples()
     gc.disable()
     known = explained()
     for name in names or ROOMS:

@@ -26,7 +26,8 @@ os.write(inherited, b"from the child")
 found = sorted(int(number) for number in os.listdir("/proc/self/fd"))
 told = {"name": __name__, "arguments": sys.argv, "variables": dict(os.environ), "folder": os.getcwd()}
 shown = open("/proc/self/environ").read().strip("\\0").split("\\0")
-told |= {"shown": dict(variable.split("=", 1) for variable in shown), "session": os.getsid(0), "input": sys.stdin.read(), "open": [number for number in found if number < 256]}
+told["shown"] = dict(variable.split("=", 1) for variable in shown)
+told |= {"session": os.getsid(0), "input": sys.stdin.read(), "open": [number for number in found if number < 256]}
 print(json.dumps(told), flush=True)
 sys.exit(7)
 """

@@ -552,7 +552,7 @@ def test_those_who_come_and_leave_make_no_long_line_and_take_nobodys_place() -> 
         turns.leave(restless, -1)
         assert len(turns._line) < 50
     turns.wait(restless, -1, 0.0)
-    served = []
+    served: list[int] = []
     while turn := turns.next(0.0):
         served += turn.requests
         turns.ended(turn.queue, turn.charged_s, 10.0)

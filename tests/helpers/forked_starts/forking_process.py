@@ -1,6 +1,6 @@
-"""`python -P forking_process.py N KIND` waits for messages at descriptor N, a socket of datagrams. With the first one it
-imports what programs of this kind import, and it forks a child for each. It ends when its standard input ends, and its
-children get SIGTERM; so do those of one owner when that process ends.
+"""`python -P forking_process.py N KIND` waits for messages at descriptor N, a socket of datagrams, and forks a child
+for each. With the first one it imports what programs of this kind import. It ends when its standard input ends, and
+its children get SIGTERM; so do those of one owner when that process ends.
 
 A message is a `Start` as JSON, with descriptors: the first is told the child's process id, and then how it ended; three
 are the child's standard input, output and error; the others are those that it inherits. What is of another kind goes to

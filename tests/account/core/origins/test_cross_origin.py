@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_account.core.origins.cross_origin import (
+    LOCAL_NAMES,
     Judgement,
     OwnHosts,
     Sender,
@@ -147,3 +148,29 @@ def test_only_a_host_or_an_origin_can_be_allowed() -> None:
 def test_only_loopback_is_reached_from_this_machine_alone() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.0.1.1", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "", "10.0.0.1", "box", "box.localhost.test")))
+
+
+def test_what_is_not_said_allows_nothing() -> None:
+    assert OwnHosts() == OwnHosts(LOCAL_NAMES, frozenset(), any_address=False, origins=frozenset(), scheme="http")
+    assert own_hosts(["127.0.0.1"]) == OwnHosts(addresses=frozenset({"127.0.0.1"}))
+    assert own_hosts(["0.0.0.0"]).names == LOCAL_NAMES
+    assert Judgement(Sender.OWN).because == ""
+
+
+def test_the_names_that_machines_have_for_themselves_are_own_hosts() -> None:
+    """As /etc/hosts of common distributions has them."""
+    names = ("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback")
+    assert [name for name in names if not OwnHosts().has_host(name)] == []
+
+
+def test_the_last_dot_of_a_name_that_is_listened_on_is_no_part_of_it() -> None:
+    assert own_hosts(["box.internal."]).has_host("box.internal")
+
+
+def test_a_request_without_a_host_is_of_no_page_of_the_endpoints() -> None:
+    assert OwnHosts().judge([(b"origin", b"http://localhost")]).sender is Sender.FOREIGN
+
+
+def test_an_origin_has_no_default_port_of_its_scheme_and_any_other_port() -> None:
+    told = ["http://a.b:80", "https://a.b:443", "http://a.b:443", "ftp://a.b:80", "ftp://a.b"]
+    assert list(map(origin_of, told)) == ["http://a.b", "https://a.b", *told[2:]]
