@@ -5,7 +5,7 @@ from base64 import b64encode
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from botocore.auth import HmacV1QueryAuth
+from botocore.auth import HmacV1Auth, HmacV1QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from hypothesis import given, settings
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.account.helpers.signed_requests import HOST, KEY, SECRET
 from torpor_account.core.access.claims import BadSignature, Flaw, SignedRequest
-from torpor_account.core.access.old_links import check_old_link, old_claim_of, old_signature
+from torpor_account.core.access.old_links import SIGNED, OldClaim, check_old_link, old_claim_of, old_signature
+from torpor_account.core.access.signatures import MISMATCH
 
 WORDS = st.text("abcXYZ019-_.~ +=ü", min_size=1, max_size=8)
 
@@ -103,3 +104,77 @@ def test_a_bucket_in_the_host_is_part_of_the_path() -> None:
 
 def test_a_forms_policy_is_signed_as_it_is() -> None:
     assert old_signature("secret", b"cG9saWN5") == b64encode(hmac.digest(b"secret", b"cG9saWN5", "sha1"))
+
+
+def test_a_signature_covers_the_parameters_that_botocore_signs() -> None:
+    assert frozenset(HmacV1Auth.QSAOfInterest) == SIGNED
+    for name in SIGNED:
+        verify(link(query=f"{name}=1"))
+
+
+def plain(query: bytes, *headers: tuple[bytes, bytes]) -> SignedRequest:
+    return SignedRequest("GET", b"/bu/k", query, [(b"host", HOST.encode()), *headers])
+
+
+def flaw_of(request: SignedRequest, now_s: float | None = None) -> tuple[Flaw, str]:
+    with pytest.raises(BadSignature) as refused:
+        verify(request, now_s)
+    return refused.value.flaw, refused.value.message
+
+
+WHOLE = b"AWSAccessKeyId=a&Signature=b&Expires=9"
+
+
+def test_a_link_says_who_signed_it_for_how_long_and_with_which_token() -> None:
+    assert old_claim_of(plain(WHOLE)) == OldClaim("a", "b", "9", None)
+    assert old_claim_of(plain(WHOLE + b"&X-Amz-Security-Token=t%2F0")) == OldClaim("a", "b", "9", "t/0")
+    assert old_claim_of(plain(WHOLE, (b"x-amz-security-token", b" t "))) == OldClaim("a", "b", "9", "t")
+
+
+@pytest.mark.parametrize("query", [b"", b"versionId=1", b"versionId=AWSAccessKeyId"])
+def test_a_request_without_a_key_is_no_such_link(query: bytes) -> None:
+    assert old_claim_of(plain(query)) is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (plain(b"AWSAccessKeyId=a&Expires=9"), "A presigned link requires the parameter 'Signature'."),
+        (plain(b"AWSAccessKeyId=a&Signature=b"), "A presigned link requires the parameter 'Expires'."),
+        (plain(WHOLE, (b"authorization", b"AWS a:b")), "Only one auth mechanism allowed"),
+        (plain(WHOLE + b"&X-Amz-Signature=b"), "Only one auth mechanism allowed"),
+        (plain(WHOLE + b"&Expires=9"), "The signed query has the parameter Expires more than once."),
+        (plain(WHOLE + b"&x-amz-acl=a", (b"x-amz-acl", b"b")), "have different values of x-amz-acl."),
+        (plain(WHOLE + b"&Content-Type=a", (b"content-type", b"b")), "have different values of content-type."),
+    ],
+)
+def test_a_link_that_lacks_a_part_or_has_two_of_one_is_incomplete(request_: SignedRequest, message: str) -> None:
+    with pytest.raises(BadSignature, match=message) as refused:
+        old_claim_of(request_)
+    assert refused.value.flaw is Flaw.INCOMPLETE
+
+
+@pytest.mark.parametrize("name", ["prefix", "content-length", "AWSAccessKeyID", "x-amz"])
+def test_a_parameter_that_no_signature_covers_is_named(name: str) -> None:
+    found = flaw_of(plain(WHOLE + f"&{name}=1".encode()))
+    assert found == (Flaw.UNSIGNED_HEADER, f"The link's signature does not cover the parameter {name}.")
+
+
+@pytest.mark.parametrize("expires", ["", "x", "-1", "1.5", "\uff11", "\u00b2", "1" * 12])
+def test_a_link_ends_at_a_number_of_seconds(expires: str) -> None:
+    request = plain(f"AWSAccessKeyId={KEY}&Signature=b&Expires={quote(expires)}".encode())
+    assert flaw_of(request, 0.0) == (Flaw.INCOMPLETE, f"Invalid date (should be seconds since epoch): {expires}")
+    last = plain(f"AWSAccessKeyId={KEY}&Signature=b&Expires={'9' * 11}".encode())
+    assert flaw_of(last, 0.0)[0] is Flaw.MISMATCH
+
+
+def test_a_wrong_signature_is_told_with_what_should_have_been_signed() -> None:
+    """As S3 does: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html (StringToSign)."""
+    query = (
+        f"AWSAccessKeyId={KEY}&Signature=b&Expires=9&versionId=v&acl&Content-MD5=m&x-amz-b=2&X-Amz-A=1&content-type=c"
+    )
+    with pytest.raises(BadSignature) as refused:
+        verify(plain(query.encode()), 9.0, bucket="top")
+    assert (refused.value.flaw, refused.value.message, refused.value.canonical) == (Flaw.MISMATCH, MISMATCH, b"")
+    assert refused.value.to_sign == "GET\nm\nc\n9\nx-amz-a:1\nx-amz-b:2\n/top/bu/k?acl&versionId=v"
+    assert flaw_of(plain(query.encode()), 9.5) == (Flaw.EXPIRED, "Request has expired")
