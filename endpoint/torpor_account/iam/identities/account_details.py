@@ -7,7 +7,7 @@ from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Holder, Iam
 from torpor_account.iam.identity_records import Group, ManagedPolicy, Role, User
 from torpor_account.iam.markers import page
-from torpor_account.iam.policies.managed import shown
+from torpor_account.iam.policies.managed import PolicyCounts, counting, shown
 
 LISTS = {"User": "UserDetailList", "Group": "GroupDetailList", "Role": "RoleDetailList", "ManagedPolicy": "Policies"}
 """The list of the answer for each kind of record."""
@@ -27,12 +27,13 @@ def get_account_authorization_details(iam: Iam, call: Call) -> dict[str, Any]:
     found = (one for one in records if type(one).__name__ in kinds)
     chosen, more = page(found, lambda one: f"{type(one).__name__} {one.name}", call.params)
     lists: dict[str, list[Any]] = {name: [] for name in LISTS.values()}
+    count = counting(iam)
     for record in chosen:
-        lists[LISTS[type(record).__name__]].append(_detail(iam, record, call.account))
+        lists[LISTS[type(record).__name__]].append(_detail(iam, record, call.account, count))
     return {**lists, **more}
 
 
-def _detail(iam: Iam, record: Holder | ManagedPolicy, account: str) -> dict[str, Any]:
+def _detail(iam: Iam, record: Holder | ManagedPolicy, account: str, count: PolicyCounts) -> dict[str, Any]:
     tags = iam.tags.of(record.arn(account))
     match record:
         case User():
@@ -46,7 +47,7 @@ def _detail(iam: Iam, record: Holder | ManagedPolicy, account: str) -> dict[str,
             described = {name: value for name, value in described.items() if name not in ONLY_ALONE}
             return {**described, **member, **_attached(record)}
     versions = [shapes.policy_version(record, version) for version in record.versions]
-    policy = {name: value for name, value in shown(iam, record, account).items() if name != "Tags"}
+    policy = {name: value for name, value in shown(record, account, count).items() if name != "Tags"}
     return {**policy, "PolicyVersionList": versions}
 
 

@@ -19,6 +19,8 @@ from torpor_account.iam.policies.document_rules import check_permissions
 VERSIONS_MAX = 5
 CHARACTERS_MAX = 6144
 
+PolicyCounts = Callable[[str], dict[str, int]]
+"""How many roles, users and groups have a policy, by its ARN, and how many it limits."""
 SHOWING = frozenset(("GetPolicy", "GetPolicyVersion", "ListPolicyVersions"))
 """What may be done with AWS's own policies. The long tail knows their documents."""
 
@@ -45,14 +47,14 @@ def create_policy(iam: Iam, call: Call) -> dict[str, Any]:
 def get_policy(iam: Iam, call: Call) -> dict[str, Any]:
     policy = _ours(iam, call)
     tags = iam.tags.of(policy.arn(call.account))
-    return {"Policy": {**shown(iam, policy, call.account), "Tags": shapes.tag_list(tags)}}
+    return {"Policy": {**shown(policy, call.account, counting(iam)), "Tags": shapes.tag_list(tags)}}
 
 
 def list_policies(iam: Iam, call: Call) -> dict[str, Any]:
     scope, prefix = call.params.get("Scope", "All"), call.params.get("PathPrefix", "/")
-    listed = [] if scope == "AWS" else [shown(iam, policy, call.account) for policy in iam.managed.all()]
+    count = counting(iam)
+    listed = [] if scope == "AWS" else [shown(policy, call.account, count) for policy in iam.managed.all()]
     if scope != "Local":
-        count = _counting(iam)
         listed += [{**policy, **count(policy["Arn"])} for policy in aws_managed.listed()]
     found = sorted((one for one in listed if _is_listed(one, prefix, call.params)), key=lambda one: one["Arn"])
     policies, more = page(found, lambda policy: policy["Arn"], call.params)
@@ -158,12 +160,12 @@ def _version(policy: ManagedPolicy, call: Call) -> str:
     return version
 
 
-def shown(iam: Iam, policy: ManagedPolicy, account: str) -> dict[str, Any]:
-    return {**shapes.managed_policy(policy, account), **_counting(iam)(policy.arn(account))}
+def shown(policy: ManagedPolicy, account: str, count: PolicyCounts) -> dict[str, Any]:
+    return {**shapes.managed_policy(policy, account), **count(policy.arn(account))}
 
 
-def _counting(iam: Iam) -> Callable[[str], dict[str, int]]:
-    """Counts the roles, users and groups that have a policy, by its ARN, and those that it limits."""
+def counting(iam: Iam) -> PolicyCounts:
+    """Reads who holds policies, once for any number of them."""
     holders = iam.holders()
     attached = Counter(arn for holder in holders for arn in holder.attached)
     limiting = Counter(boundary_of(holder) for holder in holders)

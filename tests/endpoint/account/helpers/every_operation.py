@@ -1,6 +1,6 @@
 """A call of every supported operation, in an order in which each finds what it needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.endpoint.account.helpers.operation_parameters import (
@@ -39,10 +39,10 @@ CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operati
 
 
 @contextmanager
-def walked(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
-    """The answers of an endpoint, by service."""
+def walked(live: LiveEndpoint, before: Callable[[str], object] = str) -> Iterator[dict[str, Walk]]:
+    """The answers of an endpoint, by service. `before` is called with each operation before it."""
     put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
-    walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
+    walks = {service: Walk(service, live.client, live.settled, before=before) for service in CLAIMS}
     walks["sagemaker"].through({**SAGEMAKER, **COMPONENTS, **EXPERIMENTS, **JOBS})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from botocore.awsrequest import AWSPreparedRequest
 from botocore.eventstream import EventStream
 
 from tests.endpoint.account.helpers.strictness import Answered
@@ -22,11 +23,15 @@ class Walk:
     settled: Callable[[str], Any]
     answers: dict[str, Answered] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
+    requests: dict[str, AWSPreparedRequest] = field(default_factory=dict)
+    before: Callable[[str], object] = str
+    """Called with each operation before it."""
 
     def __post_init__(self) -> None:
         self._bodies: list[bytes] = []
         self._client = self.client_of(self.service)
         self._client.meta.events.register("before-parse", self._note)
+        self._client.meta.events.register("before-send", self._sent)
 
     def through(self, rows: Mapping[str, Row]) -> "Walk":
         """Calls every operation, also after an error of one."""
@@ -38,6 +43,7 @@ class Walk:
         return self
 
     def call(self, operation: str, params: Params) -> Any:
+        self.before(operation)
         model = self._client.meta.service_model.operation_model(operation)
         names = {wire: name for name, wire in self._client.meta.method_to_api_mapping.items()}
         parsed = getattr(self._client, names[operation])(**params)
@@ -67,6 +73,9 @@ class Walk:
 
     def close(self) -> None:
         self._client.close()
+
+    def _sent(self, request: AWSPreparedRequest, event_name: str, **_: Any) -> None:
+        self.requests[event_name.rpartition(".")[2]] = request
 
     def _note(self, response_dict: Mapping[str, Any], **_: Any) -> None:
         body = response_dict["body"]
