@@ -87,6 +87,9 @@ store names it, such as an ETag. It is absent if the instance does not know the 
 ARTIFACT_DIGEST = "X-Torpor-Artifact-Digest"
 """On the answer to such a request: the SHA-256 of the artifact's bytes, in hex. It is absent if that is not known."""
 
+LOAD_REASON = "X-Torpor-Load-Reason"
+"""With an order to load a model (LOAD_MODEL): why, for a person. The instance's decisions then say so."""
+
 NEIGHBOURS = "X-Torpor-Neighbours"
 """On a request with a target model, a call or the order to load it: a list of `Neighbour` as JSON. The instance asks
 them for the artifact before it reads that in S3, if it has yet to fetch it."""
@@ -177,7 +180,7 @@ class DecisionRecord(TypedDict, total=False):
     seq: int
     at_s: float  # epoch seconds
     model: str  # the TargetModel
-    action: str  # load | loaded | evict | unloaded | refuse | failed; on disk also download | downloaded | delete | …
+    action: str  # ordered | load | loaded | evict | unloaded | refuse | failed; on disk also download | …
     reason: str
     bytes: int
     took_s: float

@@ -147,7 +147,7 @@ class Residency(Occupancy):
         """Decide whether a model of this predicted size may come in, and which models leave for it."""
         if size_bytes > self.budget_bytes:
             reason = f"it needs {size_bytes:,} bytes and the whole budget is {self.budget_bytes:,}"
-            self._note(now_s, name, "refuse", reason, size_bytes)
+            self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if self.at_limit:
             return self._limit
@@ -155,7 +155,7 @@ class Residency(Occupancy):
         model = self._models[name]
         if model.awaited and missing_bytes > self._unawaited_bytes():
             reason = f"{missing_bytes:,} bytes are missing, and who is expected drives out nobody who is expected too"
-            self._note(now_s, name, "refuse", reason, size_bytes)
+            self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if missing_bytes > 0 and (lack := self._lack_of_room(missing_bytes, name, size_bytes, now_s)):
             return lack
@@ -165,7 +165,7 @@ class Residency(Occupancy):
         self._loads += 1
         if self._record is not None:
             room = f"after {len(victims)} left for it" if victims else "there is room"
-            self._note(now_s, name, "load", f"predicted {size_bytes:,} bytes; {room}", size_bytes)
+            self.note(now_s, name, "load", f"predicted {size_bytes:,} bytes; {room}", size_bytes)
         return Admit(victims)
 
     # -- reporting back --------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Residency(Occupancy):
         model = self._models[name]
         if self._record is not None:
             reason = f"measured {size_bytes:,} bytes" + (f"; {note}" if note else "")
-            self._note(now_s, name, "loaded", reason, size_bytes, took_s)
+            self.note(now_s, name, "loaded", reason, size_bytes, took_s)
         self.planned_bytes += size_bytes - model.size_bytes
         self._loads -= 1
         model.stage, model.size_bytes = HERE, size_bytes
@@ -197,7 +197,7 @@ class Residency(Occupancy):
             self.idle_bytes += grown_bytes
         model.size_bytes = size_bytes
         if reason:
-            self._note(now_s, name, action, reason, size_bytes)
+            self.note(now_s, name, action, reason, size_bytes)
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """The model was here before this residency began, as on a disk. The caller has checked that it fits."""
@@ -205,7 +205,7 @@ class Residency(Occupancy):
         self.planned_bytes += size_bytes
         self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, 0.0)
-        self._note(now_s, name, "found", "an earlier process left it", size_bytes)
+        self.note(now_s, name, "found", "an earlier process left it", size_bytes)
 
     def failed(self, name: str, reason: str, now_s: float) -> bool:
         """The load failed, which ends all pins of the model. True if that frees room: the model had been admitted."""
@@ -214,7 +214,7 @@ class Residency(Occupancy):
         if admitted:
             self.planned_bytes -= model.size_bytes
             self._loads -= 1
-        self._note(now_s, name, "failed", reason)
+        self.note(now_s, name, "failed", reason)
         return admitted
 
     def unloaded(self, name: str, took_s: float, now_s: float) -> None:
@@ -222,7 +222,7 @@ class Residency(Occupancy):
         model = self._models.pop(name)
         self._leaving_bytes -= model.size_bytes
         if self._record is not None:
-            self._note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
+            self.note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
 
     # -- making models leave ---------------------------------------------------------------------------------------
     def evict_excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ class Residency(Occupancy):
         """Why the room cannot be made now, or ever; None if idle models can make it."""
         if not self._policy.evicts:
             reason = f"it needs {size_bytes:,} bytes, {missing_bytes:,} are missing, and nobody is unloaded for it"
-            self._note(now_s, name, "refuse", reason, size_bytes)
+            self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if missing_bytes <= self.idle_bytes:
             return None
@@ -300,7 +300,7 @@ class Residency(Occupancy):
             return Later(f"{missing_bytes:,} bytes are missing, more than idle models explain", victims)
         used = f"the process itself uses {self.unaccounted_bytes:,} of {self.budget_bytes:,}"
         reason = f"it needs {size_bytes:,} bytes and {used}: give the instance more (TORPOR_MEMORY_MIB)"
-        self._note(now_s, name, "refuse", reason, size_bytes)
+        self.note(now_s, name, "refuse", reason, size_bytes)
         return Refuse(reason)
 
     def _evict(
@@ -335,8 +335,7 @@ class Residency(Occupancy):
         if len(self._left) > LEFT_MAX:
             self._left.popitem(last=False)
 
-    def _note(
-        self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0
-    ) -> None:
+    def note(self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0) -> None:
+        """Record a decision: one of this residency's own, or what its keeper was told."""
         if self._record is not None:
             self._record(Decision(now_s, name, action, reason, size_bytes, took_s))

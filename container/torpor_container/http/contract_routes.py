@@ -142,7 +142,8 @@ class Routes:
 
     async def load(self, request: Request) -> Response:
         timing = Timing(self._clock)
-        name = await self._kept().load(model_named(await request.body()), timing)
+        reason = request.headers.get(wire.LOAD_REASON, "")
+        name = await self._kept().load(model_named(await request.body()), timing, reason)
         return JSONResponse({"model": name, "hit": timing.hit})
 
     async def tiers(self, request: Request) -> Response:

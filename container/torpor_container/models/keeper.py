@@ -68,10 +68,10 @@ class Keeper:
             disk_tier, loader, residency, limits.load_timeout_s, clock, calendar, cache, self._freshness, worn_out
         )
         self.copies = AnsweringCopies(residency)
+        self.ordered: Callable[[str, str], None] = lambda name, why: residency.note(calendar(), name, "ordered", why)
         self.renew: Callable[[str], None] | None = None
         self._tier = self._models.tier
-        self._runners = self._models.runners
-        self._loads = self._models.loads
+        self._runners, self._loads = self._models.runners, self._models.loads
         self._check = partial(_check_present, self._residency, self._freshness.retired)
 
     async def start(self) -> None:

@@ -68,8 +68,8 @@ def named_to(pool: InstancePool, instance: Incarnation, name: str, holders: Iter
 
 
 async def why_not_loaded(container: LiveContainer, name: str, named: Headers = ()) -> str | None:
-    """Have the container load a model. `named` tell it who has the artifact (`named_to`). Returns why it did not; None
-    once the model is in memory.
+    """Have the container load a model. `named` tell it who has the artifact (`named_to`), and why (`because`). Returns
+    why it did not; None once the model is in memory.
 
     Raises InstanceAway.
     """

@@ -13,6 +13,7 @@ from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 LOADED_WITHIN_S = 600.0
+LOAD_REASON = wire.LOAD_REASON.lower().encode()
 JSON = ((b"content-type", b"application/json"),)
 Tiers = Mapping[str, ModelTier]
 """By model; one that is on neither tier of the instance is absent."""
@@ -33,7 +34,8 @@ async def tiers_of(instance: Incarnation, models: Iterable[str]) -> Tiers | None
 
 
 async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> bool:
-    """Have an instance load a model. `named` tell it who has the artifact. Returns whether it is in memory then."""
+    """Have an instance load a model. `named` tell it who has the artifact, and why (`because`). Returns whether it is
+    in memory then."""
     body = json.dumps({"model": spelling_of(model)}).encode()
     try:
         answer = await _keeping(instance).upstream.send(
@@ -42,6 +44,11 @@ async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> b
     except UpstreamError:
         return False
     return answer.status == 200
+
+
+def because(reason: str) -> tuple[bytes, bytes]:
+    """The header of an order to load a model by which the instance's decisions tell why."""
+    return LOAD_REASON, reason.encode()
 
 
 def _keeping(instance: Incarnation) -> LiveContainer:

@@ -8,7 +8,7 @@ import asyncio
 from torpor_endpoint.core.model_choice.model_group import ModelTier
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.handing_over import RETRY_S, DueLoads, Handover
-from torpor_endpoint.in_service.asked_tiers import loaded_by, tiers_of
+from torpor_endpoint.in_service.asked_tiers import because, loaded_by, tiers_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 
@@ -51,4 +51,9 @@ class NewcomerLoading:
     async def _loaded(self, model: str, handover: Handover[Incarnation]) -> bool:
         newcomer, neighbours = handover.newcomer, self._neighbours
         named = [] if neighbours is None else neighbours.order(model, newcomer, (handover.former,))
-        return await loaded_by(newcomer, model, named)
+        return await loaded_by(newcomer, model, [*named, because(reason_for(handover.former.id))])
+
+
+def reason_for(former: str) -> str:
+    """The reason of such a load, in the newcomer's decisions."""
+    return f"calls come here once it is loaded; until then {former} serves them from its memory"

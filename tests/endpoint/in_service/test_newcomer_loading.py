@@ -8,11 +8,13 @@ from typing import Any, cast
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
+from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S
 from torpor_endpoint.host import Slot
+from torpor_endpoint.in_service.asked_tiers import LOAD_REASON
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
 
@@ -26,6 +28,7 @@ class FakeContainer:
 
     tiers: dict[str, str] = field(default_factory=dict)
     loads: list[str] = field(default_factory=list)
+    reasons: set[str] = field(default_factory=set)
     most: int = 0
     fails: bool = False
     answers: bool = True
@@ -38,7 +41,7 @@ class FakeContainer:
         return self
 
     async def send(
-        self, method: str, path: str, headers: object, body: Sequence[bytes], timeout_s: float
+        self, method: str, path: str, headers: Headers, body: Sequence[bytes], timeout_s: float
     ) -> UpstreamAnswer:
         asked: Any = json.loads(b"".join(body))
         if not self.answers:
@@ -47,6 +50,7 @@ class FakeContainer:
             tiers = {model: self.tiers[model] for model in asked["models"] if model in self.tiers}
             return UpstreamAnswer(200, [], [json.dumps({"tiers": tiers}).encode()])
         self.loads.append(asked["model"])
+        self.reasons |= {value.decode() for name, value in headers if name == LOAD_REASON}
         self._at_once += 1
         self.most = max(self.most, self._at_once)
         await self.gate.wait()
@@ -95,6 +99,9 @@ def test_the_models_are_loaded_once_a_few_at_a_time_and_then_called_at_the_newco
         assert (variant.newcomer.loads, variant.newcomer.most) == (variant.moving, AT_ONCE)
         assert [variant.slot(name) for name in variant.moving] == [1] * len(variant.moving)
         assert not variant.ready.moving
+        assert variant.newcomer.reasons == {
+            "calls come here once it is loaded; until then i-0 serves them from its memory"
+        }
 
     run(story())
 

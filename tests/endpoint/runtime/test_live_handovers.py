@@ -86,6 +86,11 @@ def test_calls_stay_where_the_model_is_in_memory_until_its_new_owner_has_it(grow
     until(lambda: grown.call(MOVING)[0] != grown.first[MOVING])
     assert grown.call(MOVING)[1] is False
     until(lambda: grown.loads(MOVING) == [["load", "loaded"]] * 2)
+    made = decisions(grown.live, "grows", MOVING)
+    former, newcomer = dict.fromkeys(one["instance"] for one in made)
+    told = [(one["instance"], one["reason"]) for one in made if one["action"] == "ordered"]
+    why = f"calls come here once it is loaded; until then {former} serves them from its memory"
+    assert told == [(newcomer, why)]
 
 
 def test_a_model_that_its_former_owner_has_not_any_more_is_loaded_by_the_new_one_alone(grown: Grown) -> None:

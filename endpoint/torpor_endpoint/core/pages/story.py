@@ -14,6 +14,7 @@ HAPPENED = {
     "downloaded": "was fetched",
     "not-downloaded": "could not be fetched",
     "found": "was found on the disk",
+    "ordered": "is to be loaded ahead",
     "load": "is to be loaded",
     "loaded": "was loaded",
     "resized": "changed its size",

@@ -12,10 +12,13 @@ from torpor_container.transport.upstream import Headers
 from torpor_endpoint.fleet.ahead_loading import InstanceAway, in_turns, named_to, resident, why_not_loaded
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.rollouts.two_fleets import TwoFleets
+from torpor_endpoint.in_service.asked_tiers import because
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 AT_ONCE = 4
 """So many loads go on at the same time: blue instances serve on the same machine meanwhile."""
+
+REASON = "the fleet that this one replaces has it in memory"
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +29,7 @@ async def warmed(fleets: TwoFleets) -> None:
         if green.settings.rollout_warm and green.ready:
             holders = await resident(blue)
             loads = (
-                _loaded(container, name, named_to(green, incarnation, name, holders[name]))
+                _loaded(container, name, [*named_to(green, incarnation, name, holders[name]), because(REASON)])
                 for name in sorted(holders)
                 for incarnation, container in _at(green, name)
             )

@@ -18,6 +18,7 @@ from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.slot_successors import succeeded
 from torpor_endpoint.host import Host, Slot
+from torpor_endpoint.in_service.asked_tiers import because
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 LOOK_S = 1.0
@@ -103,8 +104,9 @@ async def _loaded_elsewhere(pool: InstancePool, slot: Slot) -> None:
     if leaving is None or not any(one.multi_model for one in pool.variant.containers):
         return
     moves = moves_from(leaving, pool.ready, await resident(pool))
+    why = because(f"its calls come here once {leaving.id} has left its machine")
     loads = (
-        _loaded(one, model, named_to(pool, owner, model, (leaving,)))
+        _loaded(one, model, [*named_to(pool, owner, model, (leaving,)), why])
         for model, owner in moves
         for one in owner.containers
         if one.definition.multi_model
