@@ -29,7 +29,7 @@ class Stand:
         self.data_dir = folder / "endpoint"
         self.temporary = folder / "temporary"
         self.temporary.mkdir(parents=True)
-        self._log = folder / "endpoint.log"
+        self.log = folder / "endpoint.log"
         self._mark = uuid.uuid4().hex
         self.environment = {**os.environ, "TMPDIR": str(self.temporary), "TORPOR_INTERRUPTED": self._mark}
         self._session = boto3.Session("interrupted", "interrupted", region_name=REGION)
@@ -49,7 +49,7 @@ class Stand:
 
     def start(self) -> None:
         """Start the process. Its port listens when this returns."""
-        with self._listener() as listener, self._log.open("ab") as log:
+        with self._listener() as listener, self.log.open("ab") as log:
             self.port = listener.getsockname()[1]
             descriptor = listener.fileno()
             command = [sys.executable, "-m", "torpor_endpoint", "--data-dir", str(self.data_dir)]

@@ -34,14 +34,18 @@ class Called:
 
 
 class Callers:
-    """`answers` has the number that each model answers; the first model is called most, by Zipf's law."""
+    """`answers` has the number that each model answers; the first model is called most, by Zipf's law. A
+    caller pauses for so long between two calls."""
 
-    def __init__(self, urls: list[str], answers: dict[str, float], threads: int, seed: int) -> None:
+    def __init__(
+        self, urls: list[str], answers: dict[str, float], threads: int, seed: int, pause_s: float = 0.0
+    ) -> None:
         self.called = Called()
         self._urls = urls
         self._answers = answers
         self._models = list(answers)
         self._weights = list(accumulate(1 / (rank + 1) for rank in range(len(answers))))
+        self._pause_s = pause_s
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._run, args=(place, seed + place)) for place in range(threads)]
@@ -57,10 +61,11 @@ class Callers:
 
     def _run(self, place: int, seed: int) -> None:
         dice = random.Random(seed)
-        clients = [_client(url) for url in self._urls]
+        clients = [client_of(url) for url in self._urls]
         while not self._over.is_set():
             point = dice.random() * self._weights[-1]
             place = self._call(clients, place, self._models[bisect.bisect_left(self._weights, point)])
+            self._over.wait(self._pause_s)
 
     def _call(self, clients: list[Any], place: int, model: str) -> int:
         """Make one call, over all routers if need be. The router to call next."""
@@ -99,7 +104,7 @@ class Callers:
             self.called.faults.append(f"{model}: {said}")
 
 
-def _client(url: str) -> Any:
+def client_of(url: str) -> Any:
     config = Config(retries={"total_max_attempts": 1}, read_timeout=90, connect_timeout=5)
     keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y"}
     return boto3.client("sagemaker-runtime", REGION, endpoint_url=url, config=config, **keys)

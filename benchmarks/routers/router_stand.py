@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from urllib.request import urlopen
 
 from benchmarks.interrupted.stand import Stand
@@ -16,10 +17,20 @@ from benchmarks.sleeping import children
 READY_WITHIN_S = 30.0
 
 
-class RouterStand:
-    """One router of a stand's endpoint."""
+class FollowedControl(Protocol):
+    """What a router needs of its control."""
 
-    def __init__(self, stand: Stand, log: Path) -> None:
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def environment(self) -> dict[str, str]: ...
+
+
+class RouterStand:
+    """One router of a control."""
+
+    def __init__(self, stand: FollowedControl, log: Path) -> None:
         self._stand = stand
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None

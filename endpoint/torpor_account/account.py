@@ -11,6 +11,7 @@ from torpor_account.aws.wire.asgi import App
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
 from torpor_account.cloudwatch.alarms.alarm_store import Act, Alarms, nothing_to_act
 from torpor_account.core.access.rates import CallRates
+from torpor_account.core.outages.lease_proof import LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.event_bus import EventBus
 from torpor_account.iam.context import Iam
@@ -100,7 +101,7 @@ class Account:
         self.folders = DataDir(options.data_dir.resolve())
         self.lock = self.folders.lock()
         self.was_open = closed_to_others(self.folders.root)
-        self.pulse = LoopPulse()
+        self.pulse, self.proof = LoopPulse(), LeaseProof()
         self.database = self.opened(around.tables)
         self.tags = Tags(self.database)
         self.objects = ObjectStore(self.folders.objects, clock=around.epoch)
@@ -129,7 +130,8 @@ class Account:
 
     def opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
-        return opened(part, self.folders.root, self.options.database, self.options.standby, self.pulse)
+        options = self.options
+        return opened(part, self.folders.root, options.database, options.standby, self.pulse, self.proof)
 
     def deployment_secret(self) -> bytes:
         """The secret that all processes on these records share. Raises DatabaseFault, OSError, ValueError."""

@@ -48,7 +48,7 @@ class EndpointProcess:
         health = {"status": "ok", "region": options.region, "account": options.account}
         health |= {"auth": "on"} if options.auth else {}
         pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
-        lifespan = Lifespan(self._running, health, pages)
+        lifespan = Lifespan(self._running, health, pages, lambda: self._parts.account.proof.is_unproven)
         otherwise = self._parts.account.long_tail.answer
         gateway = Gateway(apps.by_name(), lifespan, options.account, ADDRESSES, otherwise, apps.inline())
         own, excepted = own_hosts_of(options, socket.gethostname()), self._parts.account.cross_origin()

@@ -9,6 +9,7 @@ from torpor_account.cloudwatch.alarms.watch import Watch
 from torpor_account.logs.files.gauge import LogGrowth
 from torpor_account.metrics.registry import age
 from torpor_account.metrics.series import MINUTE_S
+from torpor_account.storage.databases.opening import end_process
 from torpor_account.tls.renewing import Renewal
 from torpor_endpoint.clocks import instance_clocks
 from torpor_endpoint.clocks.travelling import TravellingClock
@@ -17,6 +18,7 @@ from torpor_endpoint.fleet.components.capacity_keeper import CapacityKeeper
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.supervision.leaving_machines import LeavingMachines
 from torpor_endpoint.host.ray.ray_address import names_ray
+from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.fleet_loads import FleetLoads
@@ -97,7 +99,9 @@ class Chores:
     async def _turn(self) -> None:
         from torpor_account.storage.databases.postgresql_heartbeat import turn  # it needs psycopg
 
-        await turn(self._parts.account.pulse, asyncio.sleep)
+        account = self._parts.account
+        elsewhere = self._parts.options.instances_on != LOCAL  # the other one manages the same instances then
+        await turn(account.pulse, account.proof, asyncio.sleep, end_process if elsewhere else lambda: None)
 
     # -- on the way with a travelling clock ------------------------------------------------------------------------
     def quiet_s(self, chore: str, gone_s: float) -> float | None:

@@ -19,11 +19,17 @@ class Lifespan:
     """An ASGI application. It runs inside `life`, answers `health` on that page, and leaves the rest to `pages`."""
 
     def __init__(
-        self, life: Callable[[], AbstractAsyncContextManager[None]], health: Mapping[str, str], pages: App
+        self,
+        life: Callable[[], AbstractAsyncContextManager[None]],
+        health: Mapping[str, str],
+        pages: App,
+        is_unproven: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_unproven`: another endpoint may serve in place of this one, and callers are to be led there."""
         self._life = life
-        body = json.dumps(health, separators=(",", ":")).encode()
-        self._health = Response(200, body, {"content-type": "application/json", **HARMLESS})
+        self._healthy = _health(200, health)
+        self._unproven = _health(503, {**health, "status": "unproven"})
+        self._is_unproven = is_unproven
         self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -31,7 +37,7 @@ class Lifespan:
             scope.get("state", {})[STATE] = Bodies()
             await self._live(receive, send)
         elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
-            await sent(self._health, send)
+            await sent(self._unproven if self._is_unproven() else self._healthy, send)
         else:
             await self._pages(scope, receive, send)
 
@@ -51,3 +57,8 @@ class Lifespan:
             await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
             raise
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _health(status: int, said: Mapping[str, str]) -> Response:
+    body = json.dumps(said, separators=(",", ":")).encode()
+    return Response(status, body, {"content-type": "application/json", **HARMLESS})

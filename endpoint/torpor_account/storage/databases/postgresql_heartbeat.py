@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 
 from torpor_account.core.outages.holder_silence import Beat
+from torpor_account.core.outages.lease_proof import GIVEN_UP_LOOKS, LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import DatabaseFault
 
@@ -26,7 +27,21 @@ LOOK = """
     ) FROM torpor_state
 """
 
+WAITERS = "hashtext('torpor waits'), hashtext(current_schema())"
+"""A lock that all share who wait for the schema."""
+BEAT = """
+    UPDATE torpor_state SET beats = beats + 1 WHERE holder = %s RETURNING EXISTS (
+        SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND classid = hashtext('torpor waits')::oid AND objid = hashtext(current_schema())::oid
+    )
+"""
 HUNG = "the event loop hangs: this endpoint beats no longer, so that another one may take the database over"
+
+UNPROVEN = (
+    "no beat has reached the database for about %g s, and another endpoint waits for it: this one ends, so that one "
+    "alone manages the instances"
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +50,21 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 class Heartbeat:
     """A thread. `connected` makes a connection to the schema, and `lost` is called once another holds it. `pulse` is
-    that of the process's event loop."""
+    that of the process's event loop, which sees by `proof` whether beats arrive."""
 
     def __init__(
-        self, connected: Callable[[], Connection], holder: str, lost: Callable[[], None], pulse: LoopPulse
+        self,
+        connected: Callable[[], Connection],
+        holder: str,
+        lost: Callable[[], None],
+        pulse: LoopPulse,
+        proof: LeaseProof,
     ) -> None:
         self._connected = connected
         self._holder = holder
         self._lost = lost
         self._pulse = pulse
+        self._proof = proof
         self._ending = Event()
         self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
@@ -63,7 +84,7 @@ class Heartbeat:
             try:
                 if connection is None or connection.closed:
                     connection = self._connected()
-                if not (beaten if turns else holds)(connection, self._holder):
+                if not (self._beats(connection) if turns else holds(connection, self._holder)):
                     self._lost()
                     break
             except (psycopg.Error, DatabaseFault):
@@ -71,11 +92,12 @@ class Heartbeat:
                 connection = None
         _closed(connection)
 
-
-def beaten(connection: Connection, holder: str) -> bool:
-    """Count one more beat of the holder: whether it still holds the schema."""
-    beat = "UPDATE torpor_state SET beats = beats + 1 WHERE holder = %s"
-    return connection.execute(beat, (holder,)).rowcount == 1
+    def _beats(self, connection: Connection) -> bool:
+        """Count one more beat of the holder: whether it still holds the schema."""
+        row = connection.execute(BEAT, (self._holder,)).fetchone()
+        if row is not None:
+            self._proof.proved(waits=bool(row[0]))
+        return row is not None
 
 
 def holds(connection: Connection, holder: str) -> bool:
@@ -84,11 +106,22 @@ def holds(connection: Connection, holder: str) -> bool:
     return row is not None and row[0] == holder
 
 
-async def turn(pulse: LoopPulse, pause: Callable[[float], Awaitable[None]]) -> None:
-    """Count the turns of this event loop, for ever."""
+async def turn(
+    pulse: LoopPulse,
+    proof: LeaseProof,
+    pause: Callable[[float], Awaitable[None]],
+    given_up: Callable[[], None] = lambda: None,
+) -> None:
+    """Count the turns of this event loop, for ever, and look whether beats arrive. `given_up` is called where they do
+    not, and another endpoint waits."""
     try:
         while True:
             pulse.turn()
+            proof.look()
+            if proof.is_given_up:
+                log.critical(UNPROVEN, GIVEN_UP_LOOKS * BEAT_S)
+                given_up()
+                return
             await pause(BEAT_S)
     finally:
         pulse.rest()

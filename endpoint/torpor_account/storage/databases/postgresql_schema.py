@@ -20,6 +20,7 @@ from psycopg.types.string import StrDumper
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_account.core.outages.holder_silence import HolderSilence
+from torpor_account.core.outages.lease_proof import LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import (
     Database,
@@ -31,7 +32,7 @@ from torpor_account.storage.databases.database import (
     outage_log,
     steps_from,
 )
-from torpor_account.storage.databases.postgresql_heartbeat import Heartbeat, last_beat
+from torpor_account.storage.databases.postgresql_heartbeat import WAITERS, Heartbeat, last_beat
 from torpor_account.storage.databases.statement_spelling import placed, spelled
 from torpor_container.waiting.quiet_time import QuietClock
 
@@ -41,7 +42,8 @@ gone."""
 LOOK_S = 0.25
 LEASE_LOOKS = 12
 """An endpoint whose beat stands still for so many looks, about 3 s and six beats, loses its lock to one that waits."""
-LEFT_LOOKS = 1
+LEFT_LOOKS = 0
+LEFT_LOOK_S = 0.05
 """The same for the further parts. Whoever holds the first one is the deployment's endpoint: connections of others are
 those of an earlier one."""
 PAUSE_S = 1.0
@@ -80,6 +82,8 @@ LOCKED = (
 STANDS_BY = "standing by: another endpoint uses the schema %s of the database"
 IN_USE = "the schema %s of the database is in use: waiting up to %g s for its endpoint to end"
 TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('torpor'), hashtext(current_schema()))"
+WAITS = f"SELECT pg_try_advisory_lock_shared({WAITERS})"
+WAITS_NO_LONGER = f"SELECT pg_advisory_unlock_shared({WAITERS})"
 END_SESSION = "SELECT pg_terminate_backend(%s)"
 
 log = logging.getLogger(__name__)
@@ -97,14 +101,16 @@ class PostgresqlSchema(Database):
         lock_patience_s: float = LOCK_PATIENCE_S,
         standby: bool = False,
         pulse: LoopPulse | None = None,
+        proof: LeaseProof | None = None,
     ) -> None:
         """Connect, and make or migrate the tables. A standby waits for as long as another endpoint beats. `pulse` is
-        that of the event loop that serves. Raises DatabaseFault, DatabaseInUse, SchemaTooNew."""
+        that of the event loop that serves, which `proof` tells of beats that arrive. Raises DatabaseFault,
+        DatabaseInUse, SchemaTooNew."""
         self._url = url
         self._part = part
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
         self._taken_over = taken_over
-        self._pulse = pulse or LoopPulse()
+        self._pulse, self._proof = pulse or LoopPulse(), proof or LeaseProof()
         self._holder = token_hex(16)
         self._outage = outage_log(self._schema)
         self._begun = False
@@ -114,7 +120,7 @@ class PostgresqlSchema(Database):
         self._in_transaction = self._closed = False
         self._heartbeat: Heartbeat | None = None
         with self._faults(), ExitStack() as unfinished:
-            self._connection = self._connected()
+            self._connection = self._first_connection(standby)
             unfinished.callback(lambda: self._connection.close())
             self._wait(lock_patience_s, standby and not part.further)
             unfinished.callback(self._silenced)
@@ -252,6 +258,18 @@ class PostgresqlSchema(Database):
         self._outage.began(LOCKED)
         raise DatabaseInUse(f"{self._schema}: {LOCKED}")
 
+    def _first_connection(self, standby: bool) -> "psycopg.Connection[tuple[Any, ...]]":
+        """A connection. A standby waits until there is one: it may start where the server is away, as it takes the
+        place of an endpoint that lost its lease."""
+        while True:
+            try:
+                return self._connected()
+            except psycopg.Error as error:
+                if not standby:
+                    raise
+                self._outage.began(first_line(error))
+                sleep(PAUSE_S)
+
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
         connection = psycopg.connect(_bounded(self._url), autocommit=True, cursor_factory=psycopg.ClientCursor)
         with ExitStack() as unfinished:
@@ -275,12 +293,17 @@ class PostgresqlSchema(Database):
     def _wait(self, patience_s: float, standby: bool) -> None:
         """Wait for the lock. A standby waits on while the server is away. Raises DatabaseInUse."""
         clock, warned = QuietClock(), False
+        waiting: object = None  # the connection that is known to wait
         silence = HolderSilence(LEFT_LOOKS if self._part.further else LEASE_LOOKS)
         while True:
             try:
                 if self._connection.closed:
                     self._connection = self._connected()
+                if waiting is not self._connection:
+                    self._connection.execute(WAITS)
+                    waiting = self._connection
                 if self._takes(silence, standby):
+                    self._connection.execute(WAITS_NO_LONGER)
                     return
             except psycopg.Error:
                 if not standby:
@@ -292,7 +315,7 @@ class PostgresqlSchema(Database):
                 raise DatabaseInUse(
                     f"another endpoint uses the schema {self._schema} of the database: stop it, or name another one"
                 )
-            sleep(LOOK_S)
+            sleep(LEFT_LOOK_S if self._part.further else LOOK_S)
 
     def _takes(self, silence: HolderSilence, standby: bool) -> bool:
         """Look once: whether this endpoint has the lock now. It ends the connection of one that is silent. A standby
@@ -310,7 +333,7 @@ class PostgresqlSchema(Database):
         self._connection.execute(PREPARING)
         self._connection.execute("UPDATE torpor_state SET holder = %s, beats = beats + 1", (self._holder,))
         if not self._part.further:
-            self._heartbeat = Heartbeat(self._connected, self._holder, self._lost, self._pulse)
+            self._heartbeat = Heartbeat(self._connected, self._holder, self._lost, self._pulse, self._proof)
         (version,) = self._connection.execute("SELECT version FROM torpor_state").fetchone() or (0,)
         where = f"the schema {self._schema} of the database"
         for number, step in steps_from(version, where, self._part.migrations):

@@ -9,6 +9,7 @@ from tests.account.helpers.postgresql_server import PostgresqlServer
 from tests.account.storage.databases.test_database import INSERT, PART
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import soon, until
+from torpor_account.core.outages.lease_proof import LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
@@ -255,7 +256,7 @@ def test_a_loop_that_goes_on_has_its_beats_again(database_url: str, monkeypatch:
     stands = beats(database_url)
 
     async def turning() -> None:
-        task = asyncio.create_task(turn(pulse, asyncio.sleep))
+        task = asyncio.create_task(turn(pulse, LeaseProof(), asyncio.sleep))
         await asyncio.to_thread(until, lambda: beats(database_url) > stands)
         task.cancel()
         await asyncio.wait({task})
@@ -276,7 +277,7 @@ def test_an_endpoint_beats_again_after_a_connection_that_was_refused(monkeypatch
         tries.append("x")
         raise DatabaseFault("torpor may not make schemas")
 
-    heart = Heartbeat(connected_never, "mine", lambda: None, LoopPulse())
+    heart = Heartbeat(connected_never, "mine", lambda: None, LoopPulse(), LeaseProof())
     assert soon(lambda: len(tries) > 2)
     heart.close()
 
@@ -304,6 +305,57 @@ def test_a_standby_goes_on_waiting_while_the_server_is_away(
     assert looks >= 6
     assert second.rows("SELECT word FROM words") == [("kept",)]
     second.close()
+
+
+def test_a_standby_starts_where_the_server_is_away(
+    postgresql: PostgresqlServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{SCHEMA}.sleep", lambda seconds: postgresql.start())
+    postgresql.stop()
+    second = stands_by(database_url)
+    assert second.rows("SELECT word FROM words") == []
+    second.close()
+
+
+def test_an_endpoint_knows_whether_another_waits_by_the_beats_that_arrive(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torpor_account.storage.databases.postgresql_schema import PostgresqlSchema
+
+    monkeypatch.setattr(HEARTBEAT, 0.01)
+    told: list[bool] = []
+
+    class ToldProof(LeaseProof):
+        def proved(self, waits: bool) -> None:
+            told.append(waits)
+
+    def pause(seconds: float) -> None:
+        """What waits looks again once the first endpoint knows of it."""
+        assert soon(lambda: told[-1])
+        first.close()
+
+    first = PostgresqlSchema(database_url, PART, lambda: None, proof=ToldProof())
+    assert soon(lambda: told)
+    assert not any(told)
+    monkeypatch.setattr(f"{SCHEMA}.sleep", pause)
+    second = PostgresqlSchema(database_url, PART, lambda: None, standby=True, proof=ToldProof())
+    told.clear()
+    assert soon(lambda: told)
+    assert not any(told)  # it waits no longer itself
+    second.close()
+
+
+def test_a_loop_gives_the_lease_up_where_no_beat_arrives_and_another_waits() -> None:
+    from torpor_account.storage.databases.postgresql_heartbeat import turn
+
+    async def pause(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    told: list[str] = []
+    proof = LeaseProof()
+    proof.proved(waits=True)
+    asyncio.run(turn(LoopPulse(), proof, pause, lambda: told.append("x")))
+    assert told == ["x"]
 
 
 def wrote(database: Database) -> bool:
