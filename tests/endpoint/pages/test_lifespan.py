@@ -16,7 +16,7 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": f"page {scope['path']}"})
 
 
-def said(life: Life, scope: Scope) -> list[Message]:
+def said(life: Life, scope: Scope, *, unproven: bool = False) -> list[Message]:
     """The messages of the app to the server; the server's own messages are empty."""
     sent: list[Message] = []
 
@@ -27,7 +27,7 @@ def said(life: Life, scope: Scope) -> list[Message]:
         sent.append(message)
 
     try:
-        asyncio.run(Lifespan(life, {"status": "ok"}, pages)(scope, receive, send))
+        asyncio.run(Lifespan(life, {"status": "ok"}, pages, lambda: unproven)(scope, receive, send))
     except OSError:
         sent.append({"type": "raised"})
     return sent
@@ -65,5 +65,7 @@ def test_health_is_answered_here_and_every_other_page_elsewhere() -> None:
     assert (start["status"], dict(start["headers"])[b"content-type"]) == (200, b"application/json")
     assert body["body"] == b'{"status":"ok"}'
     assert said(life, {**scope, "method": "HEAD"})[0] == start
+    start, body = said(life, scope, unproven=True)
+    assert (start["status"], body["body"]) == (503, b'{"status":"unproven"}')
     assert said(life, {**scope, "method": "POST"}) == [{"type": "page /_torpor/health"}]
     assert said(life, {**scope, "path": "/_torpor/logs"}) == [{"type": "page /_torpor/logs"}]

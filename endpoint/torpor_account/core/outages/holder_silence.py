@@ -25,9 +25,12 @@ class HolderSilence:
         self._same = 0
 
     def look(self, beat: Beat | None) -> None:
-        """Take in one look. None: nobody has held the records yet."""
-        if beat != self._last:
-            self._last, self._same = beat, 0
+        """Take in one look. None: nobody has held the records yet. A silent holder whose connection has ended stays
+        silent: it need not be waited for once more."""
+        ended = self.is_silent and self._last is not None and beat == self._last._replace(session=None)
+        if beat != self._last and not ended:
+            self._same = 0
+        self._last = beat
         self._same += 1
 
     @property

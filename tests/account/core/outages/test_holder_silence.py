@@ -31,6 +31,18 @@ def test_one_that_beats_between_so_many_looks_is_never_silent(looks: list[int]) 
             assert not silence.is_silent
 
 
+def test_a_silent_one_whose_connection_has_ended_stays_silent_until_it_beats() -> None:
+    silence = looked(HolderSilence(LOOKS), *[Beat("a", 7, 100)] * (LOOKS + 1), Beat("a", 7, None))
+    assert (silence.is_silent, silence.silent_session) == (True, None)
+    assert not looked(silence, Beat("a", 8, None)).is_silent
+
+
+def test_one_that_was_not_silent_yet_gets_time_to_connect_again() -> None:
+    silence = looked(HolderSilence(LOOKS), *[Beat("a", 7, 100)] * LOOKS, *[Beat("a", 7, None)] * LOOKS)
+    assert not silence.is_silent
+    assert looked(silence, Beat("a", 7, None)).is_silent
+
+
 def test_whoever_takes_the_lock_from_a_silent_one_is_looked_at_anew() -> None:
     silence = looked(HolderSilence(LOOKS), *[Beat("a", 7, 100)] * (LOOKS + 1))
     silence.look(Beat("a", 7, 200))  # it has the lock, and has not written its name yet
