@@ -93,7 +93,7 @@ def _check_database(url: str) -> None:
     """The server is asked: an endpoint without its database is of no use."""
     if not is_installed("psycopg"):
         raise BadOption(f"--database: psycopg is not installed: {how_to_install('postgresql')}")
-    from torpor_account.storage.databases.postgresql_schema import fault
+    from torpor_account.storage.databases.postgresql_connection import fault
 
     if found := fault(url):
         raise BadOption(f"--database: {found}")

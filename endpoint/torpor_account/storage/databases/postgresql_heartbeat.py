@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Event, Thread
-from typing import Any
 
 import psycopg
 
@@ -16,6 +15,7 @@ from torpor_account.core.outages.holder_silence import Beat
 from torpor_account.core.outages.lease_proof import GIVEN_UP_LOOKS, LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import DatabaseFault
+from torpor_account.storage.databases.postgresql_connection import Connection
 
 BEAT_S = 0.5
 LOOK = """
@@ -44,8 +44,6 @@ UNPROVEN = (
 )
 
 log = logging.getLogger(__name__)
-
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Heartbeat:

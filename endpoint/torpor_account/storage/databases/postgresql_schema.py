@@ -8,15 +8,13 @@ server end its connections, and with them what they had begun. It beats for as l
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from secrets import token_hex
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import psycopg
-from psycopg.adapt import Dumper, Loader
-from psycopg.types.string import StrDumper
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_account.core.outages.holder_silence import HolderSilence
@@ -32,6 +30,7 @@ from torpor_account.storage.databases.database import (
     outage_log,
     steps_from,
 )
+from torpor_account.storage.databases.postgresql_connection import Connection, connected, first_line
 from torpor_account.storage.databases.postgresql_heartbeat import WAITERS, Heartbeat, last_beat
 from torpor_account.storage.databases.statement_spelling import placed, spelled
 from torpor_container.waiting.quiet_time import QuietClock
@@ -50,22 +49,6 @@ PAUSE_S = 1.0
 """After a connection that failed, the next is tried after so long: callers in between fail at once."""
 IDLE_S = 1.0
 """A connection that was idle for so long is asked whether it is still there before it writes."""
-CONNECTING = urlencode(
-    {
-        "connect_timeout": 3,
-        "tcp_user_timeout": 5_000,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
-        "application_name": "torpor",
-    }
-)
-"""Parameters of a URL. What a URL says itself comes later, and holds."""
-SETTINGS = """
-    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
-    SET tcp_user_timeout = '10s';
-    SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET statement_timeout = '30s';
-"""
 PREPARING = """
     CREATE TABLE IF NOT EXISTS torpor_state (
         only_one BIGINT PRIMARY KEY CHECK (only_one = 1), version BIGINT NOT NULL, holder TEXT NOT NULL
@@ -106,9 +89,9 @@ class PostgresqlSchema(Database):
         """Connect, and make or migrate the tables. A standby waits for as long as another endpoint beats. `pulse` is
         that of the event loop that serves, which `proof` tells of beats that arrive. Raises DatabaseFault,
         DatabaseInUse, SchemaTooNew."""
-        self._url = url
         self._part = part
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
+        self._connected = partial(connected, url, self._schema, part.synced)
         self._taken_over = taken_over
         self._pulse, self._proof = pulse or LoopPulse(), proof or LeaseProof()
         self._holder = token_hex(16)
@@ -216,7 +199,7 @@ class PostgresqlSchema(Database):
     def _count(self, cursor: "psycopg.Cursor[tuple[Any, ...]]") -> None:
         self._changes += max(cursor.rowcount, 0)
 
-    def _live(self) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _live(self) -> Connection:
         """The connection; another, if the server ended it. In a transaction, that is the transaction's end."""
         if self._in_transaction:
             return self._connection
@@ -247,7 +230,7 @@ class PostgresqlSchema(Database):
         self._outage.ended()
         self._changes += 1  # whoever reads copies reads again
 
-    def _take_back(self, connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+    def _take_back(self, connection: Connection) -> None:
         """Lock the schema for the new connection. The old one's lock lasts until the server notices its end."""
         locked = _locks(connection)
         (holder,) = connection.execute("SELECT holder FROM torpor_state").fetchone() or ("",)
@@ -258,7 +241,7 @@ class PostgresqlSchema(Database):
         self._outage.began(LOCKED)
         raise DatabaseInUse(f"{self._schema}: {LOCKED}")
 
-    def _first_connection(self, standby: bool) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _first_connection(self, standby: bool) -> Connection:
         """A connection. A standby waits until there is one: it may start where the server is away, as it takes the
         place of an endpoint that lost its lease."""
         while True:
@@ -269,26 +252,6 @@ class PostgresqlSchema(Database):
                     raise
                 self._outage.began(first_line(error))
                 sleep(PAUSE_S)
-
-    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
-        connection = psycopg.connect(_bounded(self._url), autocommit=True, cursor_factory=psycopg.ClientCursor)
-        with ExitStack() as unfinished:
-            unfinished.callback(connection.close)
-            connection.execute(SETTINGS)
-            if not self._part.synced:  # the ledger, whose pruning may take long
-                connection.execute("SET synchronous_commit = off; SET statement_timeout = '300s'")
-            try:
-                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
-            except psycopg.errors.InsufficientPrivilege as error:
-                user, database = connection.info.user, connection.info.dbname
-                grant = f"GRANT CREATE ON DATABASE {database} TO {user}"
-                raise DatabaseFault(f"{user} may not make schemas in the database {database}: {grant}") from error
-            connection.execute(f"SET search_path TO {self._schema}")
-            unfinished.pop_all()
-        connection.adapters.register_dumper(bool, _BoolAsNumber)
-        connection.adapters.register_dumper(str, _TextWithoutZeros)
-        connection.adapters.register_loader("numeric", _PlainNumber)
-        return connection
 
     def _wait(self, patience_s: float, standby: bool) -> None:
         """Wait for the lock. A standby waits on while the server is away. Raises DatabaseInUse."""
@@ -356,52 +319,5 @@ class PostgresqlSchema(Database):
         return DatabaseAway(text)
 
 
-def fault(url: str) -> str | None:
-    """Why no connection to the server comes about, in one line; None if one does."""
-    try:
-        psycopg.connect(_bounded(url)).close()
-    except psycopg.Error as error:
-        return first_line(error)
-    return None
-
-
-def first_line(error: psycopg.Error) -> str:
-    """What psycopg says, in one line."""
-    return " ".join(str(error).split("\n")[0].split()) or type(error).__name__
-
-
-def _bounded(url: str) -> str:
-    """The URL of a connection that does not hang."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(query="&".join(filter(None, (CONNECTING, parts.query)))))
-
-
-def _locks(connection: "psycopg.Connection[tuple[Any, ...]]") -> bool:
+def _locks(connection: Connection) -> bool:
     return bool((connection.execute(TRY_LOCK).fetchone() or (False,))[0])
-
-
-class _BoolAsNumber(Dumper):
-    """SQLite keeps truth as 0 and 1, and so do the tables."""
-
-    oid = 20
-
-    def dump(self, obj: bool) -> bytes:
-        return b"1" if obj else b"0"
-
-    def quote(self, obj: bool) -> bytes:
-        return self.dump(obj)
-
-
-class _TextWithoutZeros(StrDumper):
-    """PostgreSQL refuses the character of the number zero, which callers may put into a name."""
-
-    def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd"))
-
-
-class _PlainNumber(Loader):
-    """A sum of whole numbers has PostgreSQL's type `numeric`: it is a whole number again."""
-
-    def load(self, data: Any) -> int | float:
-        text = bytes(data).decode()
-        return float(text) if "." in text or "N" in text else int(text)

@@ -144,7 +144,7 @@ def test_a_name_with_the_character_zero_is_found_again(database_url: str) -> Non
 
 
 def test_a_server_that_cannot_be_reached_is_told_in_one_line() -> None:
-    from torpor_account.storage.databases.postgresql_schema import fault
+    from torpor_account.storage.databases.postgresql_connection import fault
 
     assert "refused" in (fault(f"postgresql://torpor@127.0.0.1:{free_port()}/torpor") or "")
     assert "No such file" in (fault("postgresql://torpor@/torpor?host=/nowhere") or "")
