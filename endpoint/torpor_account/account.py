@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torpor_account.access.login.login_page import Look
     from torpor_account.access.page_callers import PageRight
     from torpor_account.iam.identities.directory import Directory
+    from torpor_account.logs.files.log_copies import LogCopies
     from torpor_account.s3.access.remote import RemoteStorage
     from torpor_account.storage.denial_log import DenialLog
 
@@ -127,6 +128,7 @@ class Account:
             folders.processing_logs,
         )
         self.logs = Logs(groups, self.log_marks, self.tags, around.epoch, around.writing)
+        self.log_copies = None if options.database is None else self._log_copies()
 
     def opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
@@ -159,9 +161,9 @@ class Account:
     def close(self) -> None:
         """Close what is open, the lock last: whoever takes the folder then has it whole."""
         with ExitStack() as closing:
-            denials = () if self.denials is None else (self.denials,)
-            for part in (self.lock, self.objects, self.database, *denials, self.long_tail):
-                closing.callback(part.close)
+            for part in (self.lock, self.objects, self.database, self.denials, self.log_copies, self.long_tail):
+                if part is not None:
+                    closing.callback(part.close)
 
     def _directory(self) -> "Directory":
         """Raises BadCredentials."""
@@ -175,6 +177,11 @@ class Account:
         from torpor_account.storage.denial_log import DENIALS, DenialLog
 
         return DenialLog(self.opened(DENIALS), self.around.epoch)
+
+    def _log_copies(self) -> "LogCopies":
+        from torpor_account.logs.files.log_copies import LOG_COPIES, LogCopies
+
+        return LogCopies(self.opened(LOG_COPIES), self.folders.logs, self.log_marks)
 
     def _storage(self) -> "EmbeddedStorage | RemoteStorage":
         """The S3 that holds artifacts: the account's own, or another."""

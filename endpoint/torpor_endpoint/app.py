@@ -122,6 +122,8 @@ class EndpointProcess:
             if parts.role_parts is not None and parts.role_parts.apart is not None:
                 closing.push_async_callback(parts.role_parts.apart.close)
                 await parts.role_parts.apart.start()
+            if parts.account.log_copies is not None:  # a pod that is adopted goes on with its log
+                await asyncio.to_thread(parts.account.log_copies.restore)
             await parts.launching.open(await asyncio.to_thread(served_variants, parts.store))
             closing.push_async_callback(parts.versions.close)
             await parts.versions.start()

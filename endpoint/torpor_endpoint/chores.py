@@ -59,9 +59,10 @@ class Chores:
         self._growth = LogGrowth(parts.account.logs, pause_of("logs"))
 
     def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """What each chore does for ever, by its name. Zygote, data capture, pulse and certificate keep to real time."""
+        """What each chore does for ever, by its name. Zygote, data capture, pulse, log copies and certificate
+        keep to real time."""
         parts, options = self._parts, self._parts.options
-        pause_of = parts.clock.pause_of
+        pause_of, copies = parts.clock.pause_of, parts.account.log_copies
         return {
             "collector": parts.collector.run,
             "metrics": lambda: age(parts.account.registry, parts.roster, pause_of("metrics")),
@@ -82,6 +83,7 @@ class Chores:
             "logs": self._growth.run,
             "routers": lambda: parts.routers.run(asyncio.sleep),
             **({"pulse": self._turn} if options.database else {}),
+            **({} if copies is None else {"log copies": lambda: copies.run(asyncio.sleep)}),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
             **({"leaving machines": self._leaving.run} if names_ray(options.instances_on) else {}),
             **({} if parts.peers is None else {"certificates": self._certificates}),

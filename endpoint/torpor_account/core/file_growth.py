@@ -30,6 +30,12 @@ class Marks:
             return Marks(self.generation, (*self.offsets[:-1], size_bytes), self.times_ms)
         return Marks(self.generation, (*self.offsets, size_bytes), (*self.times_ms, at_ms)).thinned()
 
+    def without(self, start: int) -> "Marks":
+        """Those of the file's bytes from `start` on, as another file: its offsets are others."""
+        kept = [place for place, offset in enumerate(self.offsets) if offset > start]
+        offsets, times_ms = (self.offsets[place] - start for place in kept), (self.times_ms[place] for place in kept)
+        return Marks(self.generation + 1, tuple(offsets), tuple(times_ms))
+
     def thinned(self) -> "Marks":
         """Beyond MARKS_MAX, drop every second mark of the older half: its bytes count as seen at the next mark."""
         if len(self.offsets) <= MARKS_MAX:

@@ -102,32 +102,37 @@ class DataDir:
         return self.root / "transform"
 
     @property
+    def logs(self) -> Path:
+        """All logs, in folders by what writes them."""
+        return self.root / "logs"
+
+    @property
     def endpoint_logs(self) -> Path:
         """Logs `<endpoint>/<variant>/<incarnation>.log`, and `<endpoint>/<variant>/data-log.log`.
 
         As on AWS, they stay when their endpoint is deleted.
         """
-        return self.root / "logs" / "endpoints"
+        return self.logs / "endpoints"
 
     @property
     def component_logs(self) -> Path:
         """Logs of inference components, `<component>/<variant>/<incarnation>.log`."""
-        return self.root / "logs" / "components"
+        return self.logs / "components"
 
     @property
     def training_logs(self) -> Path:
         """Logs `<job>/algo-1-<epoch>.log`."""
-        return self.root / "logs" / "training"
+        return self.logs / "training"
 
     @property
     def processing_logs(self) -> Path:
         """Logs `<job>/algo-1-<epoch>.log`."""
-        return self.root / "logs" / "processing"
+        return self.logs / "processing"
 
     @property
     def transform_logs(self) -> Path:
         """Logs `<job>/<incarnation>.log`, and `<job>/data-log.log`."""
-        return self.root / "logs" / "transform"
+        return self.logs / "transform"
 
     @property
     def sockets(self) -> Path:

@@ -36,6 +36,12 @@ class LogMarks:
                 self._known.popitem(last=False)
             return marks
 
+    def put(self, log: Path, marks: Marks) -> None:
+        """Store the marks of a file that was written elsewhere."""
+        with self._lock:
+            self._known.pop(log, None)
+            _write(log, Marks(), marks)
+
     def forget(self, log: Path) -> None:
         """Remove the marks of a file that is deleted."""
         with self._lock:
