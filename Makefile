@@ -212,6 +212,7 @@ COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.p
 	torpor/workloads/profile.py torpor/simulator/engine/waiting_room.py torpor/simulator/engine/call_records.py torpor/simulator/engine/simulated_disk.py \
 	torpor/simulator/engine/simulated_predictions.py torpor/simulator/engine/on_device/*.py torpor/simulator/engine/simulated_container.py \
 	torpor/simulator/engine/sizing_rounds.py torpor/simulator/engine/idle_models.py torpor/simulator/engine/handovers/brought_models.py torpor/simulator/engine/simulated_instance.py torpor/simulator/engine/simulated_variant.py \
+	torpor/simulator/engine/apart/*.py torpor/simulator/engine/variant/*.py \
 	torpor/simulator/components/copies/simulated_adapters.py torpor/simulator/components/copies/simulated_copy.py
 
 compiled: $(READY)

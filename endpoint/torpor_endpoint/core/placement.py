@@ -187,7 +187,7 @@ class Placement(Generic[T]):
             owner = self._owner(model)
         if owner.in_flight < self.busy_min and owner.in_flight < self.most:
             return owner
-        bound = self._bound()
+        bound = self.bound(self._fleet.in_flight)
         if owner.in_flight < bound:
             return owner
         if owner.in_flight < self.most and model in self.moving:
@@ -200,7 +200,8 @@ class Placement(Generic[T]):
         best = self.pick(model)
         if best in allowed:
             return best
-        order, bound, found = SlotOrder(model, self._levels), self._bound(), dict[int, T]()
+        bound = self.bound(self._fleet.in_flight)
+        order, found = SlotOrder(model, self._levels), dict[int, T]()
         ready = sum([one in allowed for one in self._all])
         if not ready:
             raise ValueError("none of the allowed instances is ready")
@@ -213,9 +214,14 @@ class Placement(Generic[T]):
                 found[number] = one
         return next(iter(found.values()))
 
-    def _bound(self) -> int:
-        """An instance with so many requests is too busy for its own models."""
-        fair = ceil(SHARE * (self._fleet.in_flight + 1) / len(self._all))
+    @property
+    def in_flight(self) -> int:
+        """The requests in flight at all ready instances."""
+        return self._fleet.in_flight
+
+    def bound(self, in_flight: int) -> int:
+        """With so many requests at an instance it is too busy for its own models, while all have `in_flight`."""
+        fair = ceil(SHARE * (in_flight + 1) / len(self._all))
         return min(max(self.busy_min, fair), self.most)
 
     def with_room(self, model: str, bound: int) -> T | None:

@@ -7,7 +7,7 @@ from typing import Any
 from torpor.errors import ValueRefused
 from torpor.simulator.costs.costing import asleep, autoscaled, multi_model, serverless_variant
 from torpor.simulator.costs.ways_to_serve import NO_CALLS, TERMS, Calls, Cost, CostTerms, HeldInstances
-from torpor.simulator.engine.simulated_variant import Machine, Rests, VariantPlan
+from torpor.simulator.engine.variant.variant_plan import Machine, Rests, VariantPlan
 from torpor.simulator.pipeline_containers import CONTAINERS, others_bytes, starts_s, wrong_containers
 from torpor.simulator.serverless_terms import SERVERLESS, title, vcpus
 from torpor.time_units import HOUR_S, MINUTE_S

@@ -11,7 +11,8 @@ from typing import Any
 
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.consistency import ConsistencyCheck
-from torpor.simulator.engine.simulated_variant import OnCalls, Recorded, Simulation
+from torpor.simulator.engine.simulated_variant import Choose, OnCalls, Simulation
+from torpor.simulator.engine.variant.making_instances import Recorded
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -83,6 +84,7 @@ def run(
     begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
     in_flight_max: int | None = None,
+    choose: Choose | None = None,
 ) -> SimulationResult:
     """Simulate one scenario. `listener` gets the requests in batches as they end, and may stop the simulation by
     raising an exception; `begun` gets the simulation before its first request, and `over` after its last. Of a shadow
@@ -92,6 +94,7 @@ def run(
     """
     inputs = inputs.fitting(scenario)
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace), inputs.response_bytes)
+    switches = VersionSwitches(inputs.steps, first_s(inputs.trace)) if inputs.steps else None
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(
         scenario.plan,
@@ -103,10 +106,11 @@ def run(
         kernel,
         in_flight_max=in_flight_max,
         container_spreads=inputs.container_spreads(scenario),
+        choose=choose if switches is None else switches.chosen,
     )
     _watch(simulation, tally)
-    if inputs.steps:
-        VersionSwitches(inputs.steps, first_s(inputs.trace)).begin(simulation)
+    if switches is not None:
+        switches.begin(simulation)
     if begun is not None:
         begun(simulation)
     with without_garbage_collection():

@@ -74,7 +74,6 @@ class VersionSwitches:
         for step in self.steps:
             if step.at_s >= self.began_s:
                 simulation.kernel.at(step.at_s - self.began_s, partial(self._take, simulation), step)
-        simulation.choose = self.chosen
 
     def chosen(self, name: str, now_s: float, ready: Placement[SimulatedInstance]) -> SimulatedCall:
         """The request of a name in the trace."""

@@ -108,6 +108,7 @@ class Spread:
         container: int = 0,
     ) -> None:
         """`container` numbers the containers of a pipeline from 1: each draws for itself."""
+        self.exact = not (predict_sigma or load_sigma or wake_sigma)  # whether every factor is 1
         rng = np.random.default_rng([seed, 2, container] if container else [seed, 2])
         self.predict: Callable[[], float] = self._drawn(rng, -(predict_sigma**2) / 2, predict_sigma).__next__
         self.load: Callable[[], float] = self._drawn(rng, 0.0, load_sigma).__next__

@@ -29,7 +29,7 @@ from tests.sdk.helpers.live_on_virtual_time import (
 )
 from tests.sdk.helpers.virtual_loop import VirtualLoop, run
 from tests.sdk.helpers.written_ledger import WrittenLedger
-from torpor.simulator.engine.simulated_variant import Machine
+from torpor.simulator.engine.variant.variant_plan import Machine
 from torpor.workloads import TraceRequest
 from torpor_container.adapter.adapter_folders import AdapterFolders
 from torpor_container.adapter.model_adapters import NAME, ModelAdapters

@@ -20,7 +20,7 @@ import httptools
 
 from tests.endpoint.helpers.passages import passage
 from tests.sdk.helpers.virtual_loop import VirtualLoop, run
-from torpor.simulator.engine.simulated_variant import Machine, VariantPlan
+from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
 from torpor_container import wire

@@ -16,7 +16,8 @@ import pytest
 
 from tests.sdk.helpers.live_on_virtual_time import Answered, Span, lived
 from torpor.simulator.engine.call_records import SimulatedCall
-from torpor.simulator.engine.simulated_variant import Machine, Rests, Simulation, VariantPlan
+from torpor.simulator.engine.simulated_variant import Simulation
+from torpor.simulator.engine.variant.variant_plan import Machine, Rests, VariantPlan
 from torpor.workloads import Trace, TraceRequest, recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.residency import Decision

@@ -6,6 +6,7 @@ on purpose: the failing test prints the new ones.
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -59,6 +60,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "asynchronous": {"asynchronous": True, "instances_min": 0, "instances_max": 2, "idle_s": 3.0, "concurrency": 2},
     "batches": {"batch_size": 4, "batch_delay_s": 0.02, "threads": 1},
     "a pipeline": {"containers": PIPED, "instances": 2},
+    "a device": {"device_mib": 900.0},
+    "two instances with a device, GDSF": {"device_mib": 900.0, "instances": 2, "policy": "GDSF"},
+    "a hundred instances, played apart": {"instances": 100},
 }
 STORIES: dict[str, str] = {
     "one instance": "1593 3c18939eeaaecbfa",
@@ -81,6 +85,9 @@ STORIES: dict[str, str] = {
     "asynchronous": "1690 6e96aa8bb2985b45",
     "batches": "1839 73e3fdce252edc39",
     "a pipeline": "584 ee820f5f0b97cf2e",
+    "a device": "3207 c4f44e2317da0f41",
+    "two instances with a device, GDSF": "1594 253f7f6af4d99d51",
+    "a hundred instances, played apart": "678 91cd8a7ff8e94c30",
     "components": "501 075c7e87d2d7239d",
     "components, strictly": "501 14c0f22cfd2afa22",
 }
@@ -124,6 +131,7 @@ def drawn(name: str) -> SimulationInputs:
         now_us += dice.randrange(8_000_000 if dice.random() < 0.02 else 60_000)
         times_s.append(now_us / 1_000_000)
         models.append(min(dice.randrange(MODELS), dice.randrange(MODELS)))
+    profiles = {one: CHANGED[name](known) for one, known in profiles.items()} if name in CHANGED else profiles
     trace = Recorded(names, [Chunk(np.array(times_s), np.array(models, np.int32))], lasts_s=times_s[-1] + 10.0)
     return SimulationInputs(trace, profiles, Spreads(), 1, name)
 
@@ -146,6 +154,20 @@ def profile(name: str, dice: random.Random) -> ModelProfile:
         workers=dice.choice((0, 0, 1)),
         further_s=dice.choice((None, 0.001)),
     )
+
+
+def on_device(one: ModelProfile) -> ModelProfile:
+    """The same model where there is a device: it takes less there, and predicts faster."""
+    device_predict_s = one.predict_s / 4
+    return replace(one, device_bytes=one.memory_bytes // 2, enter_s=0.02, device_predict_s=device_predict_s)
+
+
+CHANGED: dict[str, Callable[[ModelProfile], ModelProfile]] = {
+    "a device": on_device,
+    "two instances with a device, GDSF": on_device,
+    "a hundred instances, played apart": lambda one: replace(one, mapped_bytes=0),
+}
+"""What a kind changes in the profiles of its models."""
 
 
 def of_variant(name: str) -> Told:

@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.ledger_with_pages import NOON_S
 from tests.sdk.helpers.live_on_virtual_time import VARIANT, lived
 from tests.sdk.helpers.written_ledger import WrittenLedger
-from torpor.simulator.engine.simulated_variant import Machine, VariantPlan
+from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.simulator.scenario import OWN_BYTES
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import simulate

@@ -12,7 +12,7 @@ from tests.sdk.helpers.live_on_virtual_time import Lived, lived
 from tests.sdk.helpers.written_ledger import WrittenLedger
 from tests.sdk.simulator.test_fidelity import NAMES, SimulationInputs, machine, profiles, the_same, ticks, traffic
 from torpor.simulator.engine.call_records import SimulatedCall
-from torpor.simulator.engine.simulated_variant import Machine, VariantPlan
+from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.simulator.simulation_inputs import load
 from torpor.simulator.simulation_run import run, simulate
 from torpor.workloads import LedgerFile, TraceRequest, recorded

@@ -12,7 +12,6 @@ from torpor.simulator.choosing.choice_outcomes import ChoiceComparison, ChoiceOu
 from torpor.simulator.choosing.choice_rules import ONE_ROW, RULES, RuleName
 from torpor.simulator.choosing.grouped_simulation import MARK, GroupChooser
 from torpor.simulator.engine.call_records import SimulatedCall
-from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.simulator.planning.late_requests import Hopeless
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load, names_of
@@ -82,9 +81,6 @@ def play_choice(
     chooser = GroupChooser(group, RULES[rule], machine.processors or machine.threads)
     models = {one.model: one for one in group.models}
 
-    def begin(simulation: Simulation) -> None:
-        simulation.choose = chooser.chosen
-
     def listen(calls: list[SimulatedCall]) -> None:
         for call in calls:
             if (asked := chooser.ended(call)) is not None:
@@ -93,7 +89,7 @@ def play_choice(
             raise Hopeless
 
     with suppress(Hopeless):
-        outcome.result = run(inputs, scenario, listener=listen, begun=begin)
+        outcome.result = run(inputs, scenario, listener=listen, choose=chooser.chosen)
     return outcome
 
 

@@ -1,5 +1,6 @@
 """The records of a simulated variant: its requests, the models that they use, and the counters of both."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -158,6 +159,30 @@ class VariantCounts:
     entries: int = 0  # of models that came from memory onto a device
     throttled: int = 0  # requests beyond a serverless variant's MaxConcurrency
 
+    def loaded(self, took_s: float, now_s: float) -> None:
+        """A load that took so long is over."""
+        self.load_s += took_s
+
+
+class CountsApart(VariantCounts):
+    """Those of instances that are played apart, whose loads end in any order."""
+
+    __slots__ = ("_ended",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended: list[tuple[float, float]] = []  # when each load ended that is not counted yet, and what it took
+
+    def loaded(self, took_s: float, now_s: float) -> None:
+        self._ended.append((now_s, took_s))
+
+    def count_loads(self) -> None:
+        """Add up what the loads took, in the order in which they ended: the sum is the same to the last bit."""
+        self._ended.sort()
+        for _, took_s in self._ended:
+            self.load_s += took_s
+        self._ended.clear()
+
 
 class VariantCalls:
     """The traffic of one variant, and its ended requests that were not passed on yet."""
@@ -182,6 +207,27 @@ class VariantCalls:
         call.outcome = FAILED
         call.routed_s = call.ready_s = call.done_s = call.arrived_s
         self.done.append(call)
+
+
+class CallsApart(VariantCalls):
+    """Those of instances that are played apart, which end in any order: nobody looks at their traffic."""
+
+    __slots__ = ()
+
+    def ended(self, call: SimulatedCall) -> None:
+        self.done.append(call)
+
+    def until(self, end_s: float, since: int) -> int:
+        """The place of the first ended request after this time, from the place `since` on. They are in order."""
+        return bisect_right(self.done, end_s, since, key=_end_s)
+
+    def sort(self) -> None:
+        """Put the ended requests into the order in which they ended."""
+        self.done.sort(key=_end_s)
+
+
+def _end_s(call: SimulatedCall) -> float:
+    return call.done_s
 
 
 class QueuedCalls(VariantCalls):

@@ -16,6 +16,11 @@ class SharedFiles:
         self._profiles = profiles
         self.holders = Counter[str]()  # by model: how many instances map its file
 
+    @property
+    def any_mapped(self) -> bool:
+        """Whether there is a file that instances may map together."""
+        return any(profile.mapped_bytes for profile in self._profiles.values())
+
     def needed_bytes(self, profile: ModelProfile) -> int:
         """What the model costs one more instance."""
         return profile.charged_bytes(self.holders[profile.name] + 1) if profile.mapped_bytes else profile.memory_bytes

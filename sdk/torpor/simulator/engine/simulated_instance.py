@@ -85,6 +85,10 @@ class SimulatedInstance(PlacedInstance):
         for container in filter(None, self.containers):
             container.then = self._passed
 
+    def arrive(self, model: str) -> None:
+        """Serve a request that comes now."""
+        self.ask(SimulatedCall(model, self.kernel.now_s))
+
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this instance."""
         call.slot = self.slot
@@ -186,7 +190,7 @@ class SimulatedInstance(PlacedInstance):
     def _loaded(self, model: InstanceModel) -> None:
         name, now_s = model.name, self.kernel.now_s
         took_s = now_s - model.since_s
-        self.counts.load_s += took_s
+        self.counts.loaded(took_s, now_s)
         self.disk.release(name)
         profile = model.profile
         size_bytes = self.files.loaded(profile) if profile.mapped_bytes else profile.memory_bytes

@@ -12,26 +12,29 @@ from functools import partial
 from math import floor, inf
 from sys import intern
 
-from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.apart.played_apart import PlayedApart
+from torpor.simulator.engine.call_records import (
+    CallsApart,
+    CountsApart,
+    QueuedCalls,
+    SimulatedCall,
+    VariantCalls,
+    VariantCounts,
+    call_batches,
+)
 from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
-from torpor.simulator.engine.on_device.device_residency import device_residency
-from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
-from torpor.simulator.engine.simulated_container import SimulatedContainer, SimulatedPipeline
-from torpor.simulator.engine.simulated_disk import SimulatedDisk
+from torpor.simulator.engine.simulated_container import SimulatedPipeline
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.sizing_rounds import PERIOD_S, SizingRounds
+from torpor.simulator.engine.variant.making_instances import InstanceMaker, Recorded
+from torpor.simulator.engine.variant.variant_plan import VariantPlan
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads import Trace
-from torpor.workloads.profile import EXACT, ContainerProfile, ModelProfile, Spread
-from torpor_container.core.eviction import LRU, Policy, policy
+from torpor.workloads.profile import EXACT, ModelProfile, Spread
+from torpor_container.core.eviction import Policy, policy
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.residency import Decision, Residency
-from torpor_container.core.resting import Resting
-from torpor_container.core.turns import Sharing, Turns
-from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.placement import UNBOUNDED, Placement
-from torpor_endpoint.core.scaling import InstanceRange
 
 OWNERS_MAX = 1 << 18
 """The most models whose instance is remembered: more than a router does, since a simulation does little else."""
@@ -39,53 +42,8 @@ OWNERS_MAX = 1 << 18
 CLOSE_S = 5.0
 """The longest time that a stopping instance waits for models that are being unloaded: as in the keeper."""
 
-
-@dataclass(frozen=True)
-class Rests:
-    """When idle models are unloaded: a keep-alive by name, with its fixed time in seconds."""
-
-    policy: str = DEFAULTS.model_keep_alive
-    idle_s: float = DEFAULTS.idle_s
-
-
-@dataclass(frozen=True)
-class Machine:
-    """One instance: its memory and disk for models in bytes, its threads, and how long it takes to wake. Loads and
-    predictions share `processors`; with None, concurrent work never slows down."""
-
-    memory_bytes: int
-    disk_bytes: int
-    threads: int = 1
-    wake_s: float = 0.05
-    loads_max: int = DEFAULTS.loads_max
-    policy: str = DEFAULTS.policy
-    cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
-    models_rest: Rests | None = None  # None: a model is unloaded only to make room for another
-    processors: int | None = None
-    containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
-    batch_size: int = 1  # the most requests of a model that share a prediction
-    batch_delay_s: float = 0.0  # how long one that is smaller than the last waits for more requests
-    device_bytes: int = 0  # for models on its device; 0: it has none
-
-    @property
-    def models_at(self) -> int:
-        """The number of the container with the models."""
-        return next((number for number, one in enumerate(self.containers) if one.models), 0)
-
-
-@dataclass(frozen=True)
-class VariantPlan:
-    """How a variant runs: with a fixed number of instances, or with a range of them and a keep-alive."""
-
-    machine: Machine
-    instances: int = 1
-    sizes: InstanceRange | None = None
-    keep_alive: str = DEFAULTS.keep_alive
-    idle_s: float = DEFAULTS.idle_s
-    begun: bool = False  # True: the first instances are ready when the trace begins; False: they still start
-    at_once: int | None = None
-    """Of an asynchronous variant: the requests that an instance has at most, while the others wait in one queue."""
-    in_flight_max: int | None = None  # of a serverless variant, its MaxConcurrency: a request beyond it is refused
+APART_MIN = 64
+"""So many instances are played one after another, if nothing but placement joins them: fewer fit into the cache."""
 
 
 @dataclass
@@ -111,7 +69,6 @@ class VariantReading:
 
 
 OnCalls = Callable[[list[SimulatedCall]], None]
-Recorded = Callable[[str, Decision], None]
 Choose = Callable[[str, float, Placement[SimulatedInstance]], SimulatedCall]
 """Makes the request of a name in the trace, at this moment and with these ready instances."""
 
@@ -134,6 +91,7 @@ class Simulation:
     in_flight_max: int | None = None
     container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
     choose: Choose | None = None  # for a variant whose requests may name a group
+    apart_min: int = APART_MIN  # fewer instances are always played together, in order of time
 
     def __post_init__(self) -> None:
         containers, most = len(self.plan.machine.containers), self.plan.at_once or UNBOUNDED
@@ -141,34 +99,60 @@ class Simulation:
         self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
-        self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
-        self._numbers = range(containers if containers > 1 else 0)  # of a pipeline's containers
         self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
-        self._policy = self.make_policy or partial(policy, self.plan.machine.policy)
         self._held: deque[SimulatedCall] = deque()
-        self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
-        self._traffic = self._calls.traffic
         self._most = min(inf if most is None else most for most in (self.plan.in_flight_max, self.in_flight_max))
+        self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
+        self._apart = self._played_apart() if self._is_separable() else None
+        self._traffic = self._calls.traffic
+        make_policy = self.make_policy or partial(policy, self.plan.machine.policy)
+        told = self.recorded if self._apart is None or self.recorded is None else self._apart.decided
+        self._maker = InstanceMaker(
+            self.plan.machine, self.profiles, self._files, self._calls, self.counts, make_policy, told, self.spread,
+            self.container_spreads,
+        )  # fmt: skip
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
         self._sizing = None if sizes is None else SizingRounds(self.kernel, self, sizes, learned, self._calls.traffic)
         self.over, self._beginning = False, self.plan.begun
         self.scale(self.plan.instances)
         self._beginning = False
 
+    def _is_separable(self) -> bool:
+        """Whether nothing but placement joins its instances, which are always on: no limit on all requests in flight,
+        no queue, no file that several map, and no times drawn in turn."""
+        plan, machine = self.plan, self.plan.machine
+        if plan.instances < self.apart_min or not plan.begun or plan.sizes is not None or plan.at_once is not None:
+            return False
+        if self._pipeline is not None or machine.models_rest is not None or self._most < inf:
+            return False
+        return self.choose is None and self.make_policy is None and self.spread.exact and not self._files.any_mapped
+
+    def _played_apart(self) -> PlayedApart:
+        self._calls, self.counts = calls, counts = CallsApart(), CountsApart()
+        return PlayedApart(self.kernel, self._ready, calls, counts, self.recorded, self.on_calls)
+
     def run(self, trace: Trace) -> None:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
         if self._sizing is not None:
             self.kernel.at(0.0, self._sizing.round, None)
-        arrive = self._arrive if self.plan.at_once is None else self._queue
-        for requests in call_batches(trace):
-            self.kernel.play(requests, arrive)
-            self._tell()
+        if self._apart is not None:
+            self._apart.play(trace)
+        else:
+            self._play(trace)
         self.lasts_s = trace.lasts_s or 0.0
         self.over = True
+        if self._apart is not None:
+            self._apart.finish()
         self.kernel.run()
         self._tell()
         for life in self._wanted.values():
             life.ended_s = max(self.lasts_s, self.kernel.now_s)
+
+    def _play(self, trace: Trace) -> None:
+        arrive = self._arrive if self.plan.at_once is None else self._queue
+        for requests in call_batches(trace):
+            self.kernel.play(requests, arrive)
+            self._tell()
 
     @property
     def size(self) -> int:
@@ -183,7 +167,7 @@ class Simulation:
     @property
     def in_flight(self) -> int:
         """The requests that have come and are not answered."""
-        return self._calls.traffic.demand
+        return self._calls.traffic.demand if self._apart is None else self._ready.in_flight
 
     @property
     def quiet(self) -> bool:
@@ -283,8 +267,11 @@ class Simulation:
         if self._wanted.get(life.slot) is not life:
             return  # the instance was retired meanwhile
         life.ready_s = self.kernel.now_s
-        instance = self._make_instance(life.slot)
+        kernel = self.kernel if self._apart is None else Kernel()
+        instance = self._maker.make(life.slot, kernel, self._close)
         self._ready.offer(_number(life.slot), instance)
+        if self._apart is not None:
+            self._apart.add(instance, kernel)
         self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
         if self.plan.machine.models_rest is not None:
             instance.idle.rest_while(lambda: life.ended_s is None and not self.quiet)
@@ -319,47 +306,7 @@ class Simulation:
         life, instance = self._draining.pop(slot)
         life.ended_s = self.kernel.now_s
         self._files.ended(instance.memory)
-        self._disks[slot] = dict(instance.disk.stored)  # what still ends here must not change the next one's disk
-
-    def _make_instance(self, slot: str) -> SimulatedInstance:
-        machine, rests = self.plan.machine, self.plan.machine.models_rest
-        record, processors = self.recorded and partial(self.recorded, slot), Processors(self.kernel, machine.processors)
-        disk = SimulatedDisk(
-            self.kernel,
-            Residency(machine.disk_bytes, LRU(), machine.loads_max),
-            self.profiles,
-            self.counts,
-            processors,
-            self.spread,
-            self._disks.setdefault(slot, {}),
-        )
-        return SimulatedInstance(
-            slot,
-            self.kernel,
-            Residency(machine.memory_bytes, self._policy(), machine.loads_max, record),
-            disk,
-            self.profiles,
-            Turns(Sharing(machine.threads, machine.threads, machine.batch_size, machine.batch_delay_s)),
-            self._calls,
-            self._files,
-            self._close,
-            self.counts,
-            processors,
-            self.spread,
-            machine.cache,
-            None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
-            containers=[self._make_container(number, processors) for number in self._numbers],
-            device=device_residency(machine.device_bytes, self._policy(), machine.loads_max, record),
-        )
-
-    def _make_container(self, number: int, processors: Processors) -> SimulatedContainer | None:
-        """A container of a pipeline, with turns of its own; None for the one with the models."""
-        profile = self.plan.machine.containers[number]
-        if number == self.plan.machine.models_at:
-            return None
-        threads = profile.threads or self.plan.machine.threads
-        spread = self.container_spreads[number] if self.container_spreads else EXACT
-        return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
+        self._maker.disks[slot] = dict(instance.disk.stored)  # what still ends here must not change the next one's disk
 
 
 def _number(slot: str) -> int:

@@ -3,13 +3,15 @@ waits."""
 
 from bisect import insort
 from collections.abc import Callable, Iterable
-from math import inf, nan
+from math import inf, nan, nextafter
 from typing import Any, Final, TypeVar
 
 Action = Callable[[Any], None]
 Planned = tuple[float, int, Action, Any]
 """The time and a sequence number, both negative, so that the action that is due first comes last in order; the action,
 and its argument."""
+Moment = tuple[float, int]
+"""The first two of these: the moment of an action, among those of its time."""
 T = TypeVar("T")
 
 INSERT: Final = insort  # compiled code reads a Final directly, and looks other globals up by name
@@ -28,7 +30,8 @@ class Kernel:
     def __init__(self) -> None:
         self.now_s = 0.0
         self._arrived = 0
-        self._number = 0  # of the action that was planned last
+        self.number = 0  # of the action that was planned last
+        self._unplanned = 0  # how many numbers no action has
         never: Planned = (nan, 0, self.run, None)  # every comparison with nan is false: it stays first, and is not due
         self._soon = [never]
         self._full = 2 * FEW  # with more actions than these, the later half of `_soon` is put aside
@@ -38,17 +41,17 @@ class Kernel:
     @property
     def events(self) -> int:
         """How many actions were run, and how many arrivals played."""
-        return self._arrived - self._number - (len(self._soon) - 1) - len(self._later)
+        return self._arrived - self.number - self._unplanned - (len(self._soon) - 1) - len(self._later)
 
     def at(self, time_s: float, action: Callable[[T], None], argument: T) -> None:
         """Plan `action` for this time, in virtual seconds; for now, if this time is over."""
         if not time_s > self.now_s:
             time_s = self.now_s
-        self._number -= 1
+        self.number -= 1
         if time_s >= self._later_s:
-            self._later.append((-time_s, self._number, action, argument))
+            self._later.append((-time_s, self.number, action, argument))
         else:
-            INSERT(self._soon, (-time_s, self._number, action, argument))
+            INSERT(self._soon, (-time_s, self.number, action, argument))
             if len(self._soon) > self._full:
                 self._put_aside()
 
@@ -75,6 +78,32 @@ class Kernel:
                 self._sort_later()
         if until_s < inf:
             self.now_s = until_s
+
+    @property
+    def next(self) -> Moment | None:
+        """The moment of the action that is due first; None if none is planned."""
+        if len(self._soon) == 1 and self._later:
+            self._sort_later()
+        return self._soon[-1][:2] if len(self._soon) > 1 else None
+
+    def run_before(self, moment: Moment) -> None:
+        """Run all actions that are due before another kernel's next action. Both are to `align` after each of its
+        actions: then this is their order."""
+        self.run(nextafter(-moment[0], -inf))
+        while (due := self.next) is not None and due > moment:
+            self.run_next()
+        self.now_s = -moment[0]
+
+    def run_next(self) -> None:
+        """Run the action that is due first. There is one."""
+        minus_s, _, action, argument = self._soon.pop()
+        self.now_s = -minus_s
+        action(argument)
+
+    def align(self, number: int) -> None:
+        """The actions to come have lower numbers than this one."""
+        self._unplanned += self.number - number
+        self.number = number
 
     def play(self, arrivals: Iterable[tuple[float, T]], arrive: Callable[[T], None]) -> None:
         """Call `arrive` for each arrival at its time, after the actions that are planned for that time. The arrivals

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.example_counts import tries
 from torpor.simulator.engine.consistency import ConsistencyCheck, Inconsistent
-from torpor.simulator.engine.simulated_variant import Machine, Rests, Simulation, VariantPlan, VariantReading
+from torpor.simulator.engine.simulated_variant import Simulation, VariantReading
+from torpor.simulator.engine.variant.variant_plan import Machine, Rests, VariantPlan
 from torpor.workloads import Synthetic, zipf
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor_container.core.eviction import POLICIES

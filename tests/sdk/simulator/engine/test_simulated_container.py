@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.consistency import ConsistencyCheck
-from torpor.simulator.engine.simulated_variant import Machine, Simulation, VariantPlan
+from torpor.simulator.engine.simulated_variant import Simulation
+from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, recorded, zipf
 from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor_container.core.residency import Decision

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.call_records import SimulatedCall
-from torpor.simulator.engine.simulated_variant import Machine, Rests, SimulatedLife, Simulation, VariantPlan
+from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.engine.sizing_rounds import SizingRounds
+from torpor.simulator.engine.variant.variant_plan import Machine, Rests, VariantPlan
 from torpor.workloads import POISSON, Trace, TraceRequest, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.keepalive import keep_alive

@@ -47,15 +47,15 @@ class DevicePredictions(SimulatedPredictions):
     ends: Ends = field(kw_only=True)
     _guests: dict[str, DeviceGuest] = field(default_factory=dict)  # by name, those in memory
     _waiters: WaitingRoom = field(init=False)
-    _thread: DeviceThread = field(init=False)
+    _device_thread: DeviceThread = field(init=False)
     _there: SimulatedPredictions = field(init=False)
 
     def __post_init__(self) -> None:
         SimulatedPredictions.__post_init__(self)
         self._waiters = WaitingRoom(self.kernel, self.residency)
-        self._thread = DeviceThread(self.kernel)
+        self._device_thread = DeviceThread(self.kernel)
         turns = Turns[SimulatedCall](Sharing())
-        self._there = SimulatedPredictions(self.kernel, turns, self._thread, self.spread, self._predicted_there)
+        self._there = SimulatedPredictions(self.kernel, turns, self._device_thread, self.spread, self._predicted_there)
 
     def ask(self, call: SimulatedCall, predictor: Predictor) -> None:
         guest = self._guests.get(call.model)
@@ -108,7 +108,7 @@ class DevicePredictions(SimulatedPredictions):
             self._leave(plan.victims)
             self.counts.entries += 1
             guest.since_s = self.kernel.now_s
-            self._thread.after(guest.profile.enter_s, self._entered, guest)
+            self._device_thread.after(guest.profile.enter_s, self._entered, guest)
         elif isinstance(plan, Refuse):
             self._refused(guest, plan.reason)
         else:

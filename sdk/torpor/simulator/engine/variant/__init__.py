@@ -1,0 +1,1 @@
+"""How a simulated variant runs, and its instances made from that."""
