@@ -6,7 +6,7 @@ Only this module turns the exceptions of frameworks into the container's errors.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -34,16 +34,6 @@ Inputs = TypeVar("Inputs")
 VENDOR = "application/vnd."
 """How the content types of the protocols begin that are no content types of rows."""
 VENDOR_CHARS = len(VENDOR)
-
-
-class ProtocolExchange(Protocol):
-    """One request of such a protocol, and its answer."""
-
-    def read(self, call: Invocation) -> Any:
-        """The model's inputs. Raises BadInput, NotAcceptable."""
-
-    def reply(self, prediction: Any) -> Reply:
-        """Raises Unwritable."""
 
 
 def _on_this_thread(work: Callable[[], None]) -> None:
@@ -97,7 +87,7 @@ class ServedModel(Generic[Inputs]):
         if invocation.content_type[:VENDOR_CHARS] == VENDOR:
             if (described := self._described(invocation)) is not None:
                 return described
-            exchange = self._exchange()
+            exchange = named_tensors.TensorExchange(self._tensor_inputs())
         kind = self.answers.choose(invocation.accept) if exchange is None else ""
         try:
             inputs = self.read(invocation) if exchange is None else exchange.read(invocation)
@@ -151,12 +141,9 @@ class ServedModel(Generic[Inputs]):
         except BaseException:  # noqa: BLE001  a model may raise anything: the single predictions raise it again
             return [self._outcome(invocation) for invocation in invocations]
 
-    def _exchange(self) -> ProtocolExchange:
-        """Raises UnsupportedContentType for a model that takes no tensors."""
-        return named_tensors.TensorExchange(self._tensor_inputs())
-
     def _exchanged_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
         """As `invoke_together`, with requests of the protocols among others. Raises what any of them raises."""
+        inputs = self._tensor_inputs()
         replies: list[Callable[[Any], Reply]] = []
         rows: list[Any] = []
         for one in invocations:
@@ -164,9 +151,9 @@ class ServedModel(Generic[Inputs]):
                 replies.append(partial(self._encoded, self.answers.choose(one.accept)))
                 rows.append(self.read(one))
                 continue
-            if self._described(one) is not None:
+            if named_tensors.is_metadata(one.content_type):
                 raise ValueError("a question about the model predicts nothing")
-            exchange = self._exchange()
+            exchange = named_tensors.TensorExchange(inputs)
             replies.append(exchange.reply)
             rows.append(exchange.read(one))
         joined: Any = np.concatenate(rows)

@@ -53,8 +53,9 @@ def _of_cells(array: Array) -> Array:
     return of_objects(cells).reshape(array.shape)
 
 
-def datatype_of(array: Array) -> str:
-    return DATATYPE_OF.get(array.dtype) or (BYTES if array.dtype.kind in "OUS" else NAMED_TYPES[array.dtype.name])
+def datatype_of(dtype: Any) -> str:
+    """The protocol's name of the type of an array."""
+    return DATATYPE_OF.get(dtype) or (BYTES if dtype.kind in "OUS" else NAMED_TYPES[dtype.name])
 
 
 def written(tensors: Mapping[str, Array], request: InferRequest) -> tuple[bytes, str]:
@@ -66,23 +67,24 @@ def written(tensors: Mapping[str, Array], request: InferRequest) -> tuple[bytes,
         before += f', "id": {as_text(request.request_id)}'
     described: list[str] = []
     pieces: list[bytes] = []
+    wanted, binary = request.outputs, request.binary
     for name, array in tensors.items():
-        datatype = datatype_of(array)
-        if request.outputs.get(name, request.binary):
+        if wanted.get(name, binary) if wanted else binary:
             pieces.append(piece := bytes_of(array))
-            described.append(_in_binary(name, datatype, array.shape, len(piece)))
+            described.append(_in_binary(name, array.dtype, array.shape, len(piece)))
         else:
-            members = {"name": name, "datatype": datatype, "shape": array.shape, "data": _as_json(name, array)}
-            described.append(json.dumps(members))
+            members = {"name": name, "datatype": datatype_of(array.dtype), "shape": array.shape}
+            described.append(json.dumps({**members, "data": _as_json(name, array)}))
     head = f'{before}, "outputs": [{", ".join(described)}]}}'.encode()
     kind = f"{TENSORS};{HEADER_SIZE}={len(head)}" if pieces else TENSORS
     return b"".join((head, *pieces)), kind
 
 
 @lru_cache(maxsize=256)
-def _in_binary(name: str, datatype: str, shape: tuple[int, ...], size: int) -> str:
+def _in_binary(name: str, dtype: Any, shape: tuple[int, ...], size: int) -> str:
     """An output whose data are so many bytes behind the JSON."""
-    return json.dumps({"name": name, "datatype": datatype, "shape": shape, "parameters": {BINARY_SIZE: size}})
+    parameters = {BINARY_SIZE: size}
+    return json.dumps({"name": name, "datatype": datatype_of(dtype), "shape": shape, "parameters": parameters})
 
 
 def _as_json(name: str, array: Array) -> Sequence[Any]:

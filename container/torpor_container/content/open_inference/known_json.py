@@ -36,11 +36,8 @@ class KnownInput(NamedTuple):
     dtype: Any
     data_bytes: int
 
-    def tensor(self, data: bytes) -> Tensor:
-        """The tensor with these data. Raises BadInput for elements of BYTES that are not what the shape says."""
-        return Tensor(self.name, self.shape, self.datatype, None, self._array(data))
-
-    def _array(self, data: bytes) -> Array:
+    def array(self, data: bytes) -> Array:
+        """The array of these data. Raises BadInput for elements of BYTES that are not what the shape says."""
         if self.dtype is None:
             return array_of(self.name, self.datatype, self.shape, memoryview(data))
         array: Array = np.ndarray(self.shape, self.dtype, data)
@@ -58,13 +55,11 @@ class JsonPart(NamedTuple):
 
     def tensors(self, data: bytes) -> dict[str, Tensor]:
         """The tensors with these data, which are `data_bytes` long. Raises BadInput, as reading the JSON anew would."""
-        if len(self.inputs) == 1:
-            (only,) = self.inputs
-            return {only.name: only.tensor(data)}
         at, found = 0, {}
         for one in self.inputs:
-            found[one.name] = one.tensor(data[at : at + one.data_bytes])
-            at += one.data_bytes
+            until = at + one.data_bytes
+            found[one.name] = Tensor(one.name, one.shape, one.datatype, None, one.array(data[at:until]))
+            at = until
         return found
 
 

@@ -6,7 +6,8 @@ itself how they take tensors (`TensorInputs`).
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -65,19 +66,23 @@ class TensorExchange:
         tensors: Mapping[str, Tensor] = request.tensors
         if isinstance(request, InferRequest) and request.raw is not None:
             tensors = self._raw(request.raw)
-        if unknown := [name for name in request.outputs if name not in self._inputs.output_names]:
-            known = ", ".join(self._inputs.output_names)
-            raise BadInput(f"the model has no output {', '.join(unknown)}; its outputs are {known}")
+        if request.outputs:
+            self._check(request.outputs)
         self._request = request
         return self._inputs.read(tensors, tuple(request.outputs))
 
     def reply(self, prediction: Any) -> Reply:
         """Raises Unwritable."""
         assert self._request is not None, "the request is read first"
-        only = next(iter(self._request.outputs or self._inputs.output_names))
-        tensors = infer_response.tensors_of(prediction, only)
-        wanted = self._request.outputs or tensors
-        return reply({name: tensors[name] for name in wanted}, self._request)
+        wanted = tuple(self._request.outputs)
+        tensors = infer_response.tensors_of(prediction, (wanted or self._inputs.output_names)[0])
+        return reply({name: tensors[name] for name in wanted} if wanted else tensors, self._request)
+
+    def _check(self, wanted: Iterable[str]) -> None:
+        """Raises BadInput for outputs that the model does not have."""
+        if unknown := [name for name in wanted if name not in self._inputs.output_names]:
+            known = ", ".join(self._inputs.output_names)
+            raise BadInput(f"the model has no output {', '.join(unknown)}; its outputs are {known}")
 
     def _raw(self, data: bytes) -> Mapping[str, Tensor]:
         specs = self._inputs.inputs()
@@ -102,6 +107,7 @@ def metadata(call: Invocation, inputs: TensorInputs, platform: str) -> Reply:
     return Reply(json.dumps(document).encode(), JSON)
 
 
+@lru_cache(maxsize=256)
 def is_metadata(content_type: str) -> bool:
     """Whether a request asks for metadata. Raises UnsupportedContentType for a type that is neither."""
     kind = media_type(content_type)
@@ -143,7 +149,8 @@ def fitted(tensor: Tensor, layout: RowLayout) -> Rows:
     """The rows of one tensor. Raises BadInput, which names it."""
     try:
         if tensor.array is not None and tensor.datatype != "BYTES":
-            return layout.fit(layout.cast(tensor.array))
+            given = tensor.array
+            return layout.fit(given if given.dtype == layout.dtype else layout.cast(given))
         if layout.floats and tensor.datatype == "BYTES":
             raise BadInput(f"{layout.kind.refusal}, and the tensor is of datatype BYTES")
         nested = layout.table and all(tensor.shape)  # so that an error names the row
@@ -173,5 +180,5 @@ def tried_output(layout: RowLayout, predict: Callable[[Any], Any]) -> list[Tenso
         except (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, ContainerError):
             pass  # its metadata then say what is sure
         else:
-            return [TensorSpec(PREDICTION, infer_response.datatype_of(array), (-1, *array.shape[1:]))]
+            return [TensorSpec(PREDICTION, infer_response.datatype_of(array.dtype), (-1, *array.shape[1:]))]
     return [TensorSpec(PREDICTION, "FP64", (-1,))]

@@ -21,7 +21,8 @@ def read_call(call: Invocation, datatypes: Callable[[], Mapping[str, str]]) -> T
     """The request. `datatypes` gives those of the model's inputs by name. Raises BadInput, NotAcceptable."""
     if media_type(call.content_type) == TF_SERVING:
         return tfs_request.read_request(call.body, call.content_type, datatypes())
-    choose(call.accept, OFFERED)
+    if call.accept not in OFFERED:
+        choose(call.accept, OFFERED)
     return infer_request.read_request(call.body, call.content_type)
 
 

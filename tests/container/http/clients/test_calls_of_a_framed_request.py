@@ -1,5 +1,6 @@
 """How many calls one warm request makes in the instance's process: the same on every machine, however busy."""
 
+import json
 import os
 import signal
 import socket
@@ -16,15 +17,22 @@ from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, put
 from tests.helpers.call_windows import Calls, CallWindows
 from tests.helpers.processes import children
 from tests.helpers.waiting import until
+from torpor_container.core.protocols.protocol_types import HEADER_SIZE, MODEL_NAME, TENSORS
 from torpor_container.transport.frames import UPGRADED, FrameReader, encoded, upgrade
 
 BOOSTER, NETWORK = b"a.json", b"a.onnx"
 HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: %s\r\n"
 SIZES = {"rows": COLUMNS, "said": 1}
+TENSORS_HEAD = b"content-type: %s\r\nx-amzn-sagemaker-target-model: %s\r\n"
+TENSOR = np.array(ROW.split(b","), np.float32).tobytes()
+INPUT = {"name": "x", "shape": [1, COLUMNS], "datatype": "FP32", "parameters": {"binary_data_size": len(TENSOR)}}
+MEMBERS = {"inputs": [INPUT], "parameters": {"binary_data_output": True}}
 TOGETHER_MAX = 32
 SETTLED_S = 30.0
 ONE = {BOOSTER: Calls(131, 68), NETWORK: Calls(111, 55)}
 """What was counted, as are the others. Raise one only with the reason in the changelog."""
+TENSORS_ONE, TENSORS_TOGETHER = Calls(167, 86), Calls(126, 55)
+"""The same for requests of the Open Inference Protocol to a booster: tensors in binary, each with an id of its own."""
 TOGETHER = {BOOSTER: Calls(94, 42), NETWORK: Calls(105, 47)}
 """For each of 32 requests for one model that are there at once: those for a booster share a prediction."""
 
@@ -35,11 +43,22 @@ class Asking:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._reader = FrameReader()
+        self._id = 0
         connection.sendall(upgrade("/invocations"))
         assert connection.recv(4096) == UPGRADED
 
     def ask(self, model: bytes, count: int) -> None:
         self._connection.sendall(b"".join(encoded(number, 0, HEAD % model, ROW) for number in range(count)))
+
+    def ask_by_tensors(self, model: bytes, count: int) -> None:
+        sent = []
+        for number in range(count):
+            self._id += 1
+            said = json.dumps({"id": f"{self._id:06}", **MEMBERS}).encode()
+            kind = f"{TENSORS};{HEADER_SIZE}={len(said)};{MODEL_NAME}=a"
+            head = TENSORS_HEAD % (kind.encode(), model)
+            sent.append(encoded(number, 0, head, said + TENSOR))
+        self._connection.sendall(b"".join(sent))
 
     def receive(self, count: int) -> None:
         while count:
@@ -112,3 +131,14 @@ def test_requests_that_are_there_at_once(counted: tuple[Asking, CallWindows], mo
         asking.receive(TOGETHER_MAX)
 
     windows.check(TOGETHER[model], TOGETHER_MAX, call, SETTLED_S)
+
+
+@pytest.mark.parametrize(("count", "bound"), [(1, TENSORS_ONE), (TOGETHER_MAX, TENSORS_TOGETHER)])
+def test_requests_of_another_protocol(counted: tuple[Asking, CallWindows], count: int, bound: Calls) -> None:
+    asking, windows = counted
+
+    def call() -> None:
+        asking.ask_by_tensors(BOOSTER, count)
+        asking.receive(count)
+
+    windows.check(bound, count, call, SETTLED_S)
