@@ -86,17 +86,10 @@ class Chores:
             **({} if copies is None else {"log copies": lambda: copies.run(asyncio.sleep)}),
             **({"routers beside": self._routers.run} if parts.options.routers else {}),
             **({"leaving machines": self._leaving.run} if names_ray(options.instances_on) else {}),
-            **({} if parts.peers is None else {"certificates": self._certificates}),
+            **({} if parts.handing is None else {"certificates": parts.handing.run}),
             **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
             **({"certificate": Renewal(parts.options, gethostname()).run} if parts.options.tls_self_signed else {}),
         }
-
-    async def _certificates(self) -> None:
-        from torpor_endpoint.peers.handing_rounds import HandingRounds  # it needs cryptography
-
-        parts = self._parts
-        assert parts.peers is not None
-        await HandingRounds(parts.peers, lambda: [one.address for one in parts.host.list()]).run()
 
     async def _turn(self) -> None:
         from torpor_account.storage.databases.postgresql_heartbeat import turn  # it needs psycopg

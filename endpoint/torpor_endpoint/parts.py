@@ -72,6 +72,7 @@ from torpor_endpoint.version_parts import VersionParts, VersionSite
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
     from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+    from torpor_endpoint.peers.handing_rounds import HandingRounds
     from torpor_endpoint.role_parts import RoleParts
     from torpor_endpoint.services.job_parts import JobParts
     from torpor_endpoint.telemetry.telemetry_parts import Telemetry
@@ -108,6 +109,7 @@ class Parts:
         self._secret = b"" if options.instances_on == LOCAL else self.account.deployment_secret()
         self.peers = self._peers() if options.encrypts else None
         self.host = chosen_host(options, self.folders, self._secret, self.local_host, self.peers)
+        self.handing = None if self.peers is None else _handing(self, self.peers)
         self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
@@ -312,6 +314,12 @@ class Parts:
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
+
+
+def _handing(parts: Parts, peers: "DeploymentPeers") -> "HandingRounds":
+    from torpor_endpoint.peers.handing_rounds import HandingRounds
+
+    return HandingRounds(peers, lambda: [one.address for one in parts.host.list()])
 
 
 def _async_site(parts: Parts) -> AsyncSite:

@@ -99,7 +99,7 @@ class ServiceApps:
             parts.faults,
             parts.router.observers.settle,
             lambda: parts.jobs.made().transform_work.progress(),
-            self._router_pages(),
+            [*self._router_pages(), *self._certificate_pages()],
             self._denial_pages(),
             VersionPages(parts.versions.keeper, parts.versions.moves),
         )
@@ -229,6 +229,14 @@ class ServiceApps:
             None if options.shared is None else PortBoard(options.shared),
             parts.peers,
         ).routes()
+
+    def _certificate_pages(self) -> "Sequence[Route]":
+        parts = self._parts
+        if parts.peers is None or parts.handing is None:
+            return ()
+        from torpor_endpoint.peers.certificate_page import CertificatePage
+
+        return (CertificatePage(parts.peers, parts.handing).route(),)
 
     def _denial_pages(self) -> "DenialPages | None":
         """None unless callers are verified."""

@@ -31,6 +31,10 @@ class DeploymentPeers:
     def records(self) -> PeerRecords:
         return self._records
 
+    @property
+    def now_s(self) -> float:
+        return self._epoch()
+
     def name_of(self, role: PeerRole, which: str) -> str:
         return peer_name(role, which, self._deployment)
 

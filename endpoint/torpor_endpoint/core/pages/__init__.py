@@ -37,6 +37,7 @@ class PageName(StrEnum):
     ORIGIN = "origin"
     CHOICES = "choices"
     LEDGER = "ledger"
+    CERTIFICATES = "certificates"
 
 
 class RouterPage(StrEnum):

@@ -1,7 +1,6 @@
 """The pages that routers call at their control below `/_torpor/routers/`, and the page that shows what each routes."""
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 
 WAIT_MAX_S = 60.0
-ROUTER_NAME = re.compile("r-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -175,6 +173,8 @@ class PagesForRouters:
             raise HTTPException(404, "this deployment has no certificates of its own (--internal-tls)")
         asked = await _asked(request)
         router, key = str(asked.get("router")), str(asked.get("key"))
+        from torpor_endpoint.peers.certificate_page import ROUTER_NAME  # what that needs is here by now
+
         if not ROUTER_NAME.fullmatch(router):
             raise _unread("router is no name of a router")
         try:
