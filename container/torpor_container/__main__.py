@@ -84,7 +84,7 @@ def serve(settings: Settings) -> None:
         """Runs in the process that serves."""
         limit = confine(settings.memory_bytes) if settings.container is None else unlimited
         memory = MemoryBudget(settings.memory_bytes, limit)
-        return InstanceProcess(settings, memory, environment=given).app(chunked=True)
+        return InstanceProcess(settings, memory, environment=given, peers=peers).app(chunked=True)
 
     peers = None if settings.peer_tls is None else PeerTls(settings.peer_tls)
     options = ServerOptions(

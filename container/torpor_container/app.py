@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from torpor_container.devices.device import Device
     from torpor_container.models.on_device.instance_device import NoDevice
     from torpor_container.models.on_device.placing import Placing
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
 clock = time.monotonic
 log = logging.getLogger(__name__)
@@ -137,11 +138,12 @@ class InstanceProcess:
         environment: Mapping[str, str] = os.environ,
         suspects: Suspects | None = None,
         device: "Device | None" = None,
+        peers: "PeerTls | None" = None,
     ) -> None:
         """`memory` is the instance's budget; None for that of its settings. `ended` is called when a foreign
         container's process ends by itself, or another instance should replace this one. `environment` is the
-        container's. `suspects` records which model predicts. `device` is one that a test simulates. Raises
-        BadSetting."""
+        container's. `suspects` records which model predicts. `device` is one that a test simulates. `peers`
+        has what the instance proves itself with to others. Raises BadSetting."""
         ensure_isolation(settings)
         ensure_digests(settings)
         lean_heap()
@@ -162,7 +164,7 @@ class InstanceProcess:
         self._meter = Meter()
         self._reports = ModelReports()
         self._adapters: AdapterFolders | None = None
-        self._stores = ComposedStores(settings, environment)
+        self._stores = ComposedStores(settings, environment, peers)
         loader = self._make_loader(conventions, ended)
         self._built_in = loader if isinstance(loader, BuiltInLoader) else None
         self._faulty_loader = FaultyLoader(loader) if settings.faults else None

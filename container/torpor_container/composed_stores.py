@@ -15,13 +15,16 @@ from torpor_container.settings import Settings
 
 if TYPE_CHECKING:
     from torpor_container.artifacts.shared.neighbour_store import NeighbourStore
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
 
 class ComposedStores:
     """The stores of one instance. `shared` is that of an instance that shares its models' artifacts with others."""
 
-    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, environment: Mapping[str, str], peers: "PeerTls | None" = None) -> None:
+        """`peers` has what the instance proves itself with to others."""
         self.shared: NeighbourStore | None = None
+        self._peers = peers
         self._settings = settings
         self._environment = environment
 
@@ -29,7 +32,7 @@ class ComposedStores:
         """The models' store."""
         store = self.of(prefix)
         if self._settings.multi_model and self._settings.neighbours_bytes and prefix.scheme == "s3":
-            store = self.shared = _sharing(store, prefix, self._settings)
+            store = self.shared = _sharing(store, prefix, self._settings, self._peers)
         return self._digested(store, prefix)
 
     def digested(self, prefix: Prefix) -> ArtifactStore:
@@ -59,11 +62,11 @@ class ComposedStores:
         return digested(store, prefix.folder, self._settings, self.of, signed)
 
 
-def _sharing(store: ArtifactStore, prefix: Prefix, settings: Settings) -> "NeighbourStore":
+def _sharing(store: ArtifactStore, prefix: Prefix, settings: Settings, peers: "PeerTls | None") -> "NeighbourStore":
     # here: a zygote imports no more than every instance needs
     from torpor_container.artifacts.shared.kept_archives import KeptArchives
     from torpor_container.artifacts.shared.named_neighbours import NamedNeighbours
     from torpor_container.artifacts.shared.neighbour_store import NeighbourStore
 
     kept = KeptArchives(Path(settings.base_dir) / "shared", settings.neighbours_bytes)
-    return NeighbourStore(store, NamedNeighbours(prefix), kept)
+    return NeighbourStore(store, NamedNeighbours(prefix, peers), kept)

@@ -48,7 +48,11 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
         options = replace(
             OPTIONS, secret=settings.secret, peers=peers, tickets=settings.tickets, shares_artifacts=shares
         )
-    serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, options)
+    serve_alone(
+        lambda: InstanceProcess(settings, memory, suspects=_suspects(settings), peers=options.peers).app(),
+        listener,
+        options,
+    )
     return 0
 
 

@@ -210,6 +210,7 @@ class Neighbour(TypedDict):
 
     at: str  # its Unix socket's path, or its host and port
     ticket: str  # lets the model's artifact be taken from it; empty where none is needed
+    certified: NotRequired[str]  # the name in its certificate, where it speaks TLS
 
 
 class ColdLoad(TypedDict):

@@ -67,7 +67,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`).", metavar="URL"),
     Option("--standby", "standby", None, False, "Wait for as long as another endpoint uses the `--database`, and take over within 10 seconds once it has ended or is frozen."),
     Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
-    Option("--internal-tls", "internal_tls", str, "off", "`on`: control, routers and instances on other machines speak TLS with each other, each with a certificate of the deployment's own authority (`docs/how-to/internal-tls.md`). `off`: they do not. Processes of one machine need none.", metavar="on|off"),
+    Option("--internal-tls", "internal_tls", str, "on", "`on`: control, routers and instances on other machines speak TLS with each other, each with a certificate of the deployment's own authority (`docs/how-to/internal-tls.md`). `off`: they do not. Processes of one machine need none.", metavar="on|off"),
     Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes that answer invocations at the same port (`docs/how-to/routers.md`)."),
     Option("--router-ports", "router_ports", None, False, "Have each of the `--routers` listen at a port of its own, after the endpoint's, and not at the endpoint's. With `--no-runtime` they do so anyway."),
     Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
@@ -125,7 +125,7 @@ class Options:
     keep_instances: bool = False
     database: str | None = None
     standby: bool = False
-    internal_tls: str = "off"
+    internal_tls: str = "on"
     routers: int = 0
     router_ports: bool = False
     no_runtime: bool = False

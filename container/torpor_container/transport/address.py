@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class GuardedAddress:
     """A server on another machine, which takes connections only from those who know its secret (`greeting`).
 
-    `name` is the one that its certificate must have; empty: it speaks no TLS. `peers` has what this process proves
-    itself with.
+    `secret` is empty where nobody greets: a neighbour's requests have tickets. `name` is the one that its certificate
+    must have; empty: it speaks no TLS. `peers` has what this process proves itself with.
     """
 
     host: str

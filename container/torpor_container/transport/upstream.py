@@ -348,7 +348,12 @@ async def _connected(address: Address, protocol: Callable[[], P]) -> P:
 
 
 async def _greeted(address: GuardedAddress, protocol: Callable[[], P]) -> P:
-    """A new connection to a server that knows the address's secret, by TLS if it has a name. Raises OSError."""
+    """A new connection to a server that knows the address's secret, if it has one, by TLS if it has a name. Raises
+    OSError."""
+    if not address.secret:
+        security, name = address.security, address.name or None
+        connecting = asyncio.get_running_loop().create_connection
+        return (await connecting(protocol, address.host, address.port, ssl=security, server_hostname=name))[1]
     end = RoutersEnd(address.secret, protocol)
     transport, _ = await asyncio.get_running_loop().create_connection(
         lambda: end, address.host, address.port, ssl=address.security, server_hostname=address.name or None

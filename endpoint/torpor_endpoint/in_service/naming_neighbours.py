@@ -52,7 +52,8 @@ def _place(address: Address, target: bytes, now_s: float) -> Neighbour:
         return {"at": address, "ticket": ""}
     if isinstance(address, GuardedAddress):
         ticket = ticket_for(address.secret, target, now_s, ARTIFACT).decode()
-        return {"at": _joined(address.host, address.port), "ticket": ticket}
+        place: Neighbour = {"at": _joined(address.host, address.port), "ticket": ticket}
+        return {**place, "certified": address.name} if address.name else place
     return {"at": _joined(*address), "ticket": ""}
 
 

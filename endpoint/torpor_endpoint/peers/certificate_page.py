@@ -11,7 +11,7 @@ from starlette.routing import Route
 from torpor_container.transport.peers.peer_names import PeerRole
 from torpor_container.typed_json import written
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.peer_certificates import PeerCertificates, ShownAuthority
+from torpor_endpoint.core.pages.deployment.peer_certificates import PeerCertificates, ShownAuthority
 from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 from torpor_endpoint.peers.handing_rounds import HandingRounds
 

@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "metrics": "reports.metrics:metrics",
     "why": "reports.why:why",
     "why-denied": "reports.why_denied:why_denied",
-    "certificates": "certificates:certificates",
+    "certificates": "reports.certificates:certificates",
     "reload": "retire:reload",
     "unload": "retire:unload",
     "versions": "versions.shown_versions:versions",

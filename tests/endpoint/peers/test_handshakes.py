@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import uvloop
@@ -14,12 +15,14 @@ import uvloop
 from tests.container.helpers.echo_server_process import serving
 from tests.endpoint.helpers.peer_authorities import TestedPeers
 from tests.helpers.waiting import PATIENCE_S
+from torpor_container import wire
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.peers.credential import PeerCredential
 from torpor_container.transport.peers.handing import NotTaken, hand_over
 from torpor_container.transport.peers.peer_names import PeerRole
 from torpor_container.transport.peers.peer_tls import PeerTls, peer_in
+from torpor_container.transport.tickets import ARTIFACT, HEADER, ticket_for
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamRefused
 from torpor_endpoint.peers.authority_records import CREDENTIAL_S
@@ -138,6 +141,38 @@ def test_only_tls_1_3_is_spoken(instance: Instance) -> None:
 def test_this_machine_needs_no_tls(instance: Instance) -> None:
     plain = GuardedAddress(instance.address.host, instance.address.port, SECRET)
     assert asyncio.run(sent(plain)).status == 200
+
+
+@pytest.fixture(scope="module")
+def sharing() -> Iterator[Instance]:
+    """One that shares artifacts, as its neighbours are told of it."""
+    own = DEPLOYMENT.peers.issued(PeerRole.INSTANCE, LAUNCH)
+    told: dict[str, Any] = {"secret": SECRET.hex(), "peers": own.text(), "shares_artifacts": True}
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, **told):
+        port = listener.getsockname()[1]
+        yield Instance(replace(DEPLOYMENT.peers.address("127.0.0.1", port, SECRET, LAUNCH), secret=b""))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "secret", "status"),
+    [
+        ("GET", wire.ARTIFACT, SECRET, 200),
+        ("GET", wire.ARTIFACT, bytes(32), 403),
+        ("POST", "/invocations", SECRET, 403),
+    ],
+)
+def test_a_neighbour_takes_an_artifact_with_a_ticket_and_nothing_else(
+    sharing: Instance, method: str, path: str, secret: bytes, status: int
+) -> None:
+    async def story() -> int:
+        upstream = Upstream(sharing.seen_by(DEPLOYMENT.peers.issued(PeerRole.INSTANCE, "i-2")))
+        headers = [(b"x-amzn-sagemaker-target-model", b"a"), (HEADER, ticket_for(secret, b"a", time.time(), ARTIFACT))]
+        try:
+            return (await upstream.send(method, path, headers, [], PATIENCE_S)).status
+        finally:
+            upstream.close()
+
+    assert asyncio.run(story()) == status
 
 
 # -- what is on the wire --------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from torpor_container.artifacts.location import Prefix, name_of
-from torpor_container.transport.address import Address
+from torpor_container.transport.address import Address, GuardedAddress
+from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.typed_json import UnreadableRecord, read
 from torpor_container.wire import Neighbour
 
@@ -14,17 +15,22 @@ REMEMBERED_MAX = 256
 
 
 class NeighboursPlace(NamedTuple):
-    """Where a neighbour is. `ticket` lets one model's artifact be taken from it; empty where none is needed."""
+    """Where a neighbour is. `ticket` lets one model's artifact be taken from it; empty where none is needed. With the
+    name that is `certified` it speaks TLS, and `peers` has what this instance proves itself with."""
 
     at: str
     ticket: str
+    certified: str = ""
+    peers: PeerTls | None = None
 
     @property
     def address(self) -> Address:
-        """A Unix socket's path, or a host and a port."""
+        """A Unix socket's path, or a host and a port. Raises ValueError."""
         if self.at.startswith("/"):
             return self.at
         host, _, port = self.at.rpartition(":")
+        if self.certified:
+            return GuardedAddress(host.strip("[]"), int(port), b"", self.certified, self.peers)
         return host.strip("[]"), int(port)
 
 
@@ -38,8 +44,9 @@ class NeighboursOfModel(NamedTuple):
 class NamedNeighbours:
     """What was said last of each model below a prefix, until its artifact is fetched."""
 
-    def __init__(self, prefix: Prefix) -> None:
+    def __init__(self, prefix: Prefix, peers: PeerTls | None = None) -> None:
         self.prefix = prefix
+        self._peers = peers
         self._of: OrderedDict[str, NeighboursOfModel] = OrderedDict()  # by key
 
     def heard(self, target: str, text: str | bytes) -> None:
@@ -47,7 +54,9 @@ class NamedNeighbours:
         TargetForbidden."""
         try:
             said = read(list[Neighbour], json.loads(text))
-            places = tuple(NeighboursPlace(one["at"], one["ticket"]) for one in said)
+            places = tuple(
+                NeighboursPlace(one["at"], one["ticket"], one.get("certified", ""), self._peers) for one in said
+            )
             for place in places:
                 _ = place.address  # raises ValueError for one that is no place
         except (UnreadableRecord, ValueError, RecursionError):

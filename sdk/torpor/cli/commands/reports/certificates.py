@@ -9,7 +9,7 @@ from torpor.cli.asked_endpoint import Url, connected
 from torpor.cli.exit_codes import UsageRefused
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.peer_certificates import PeerCertificates
+from torpor_endpoint.core.pages.deployment.peer_certificates import PeerCertificates
 
 CHANGED_WITHIN_S = 60.0
 """Every instance is told."""
