@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire.asgi import (
@@ -28,6 +28,9 @@ from torpor_account.aws.wire.asgi import (
 )
 from torpor_account.core.origins.cross_origin import HEADERS, Judgement, OwnHosts, Sender
 from torpor_account.gateway import OWN_PAGES
+
+if TYPE_CHECKING:
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
 JUDGED_MAX = 256
 """The most cached judgements, by the values of the three headers: an endpoint has few kinds of callers."""
@@ -72,7 +75,15 @@ class WebPages:
     `excepted` are services, by name, with rules of their own for pages of other origins, as S3 has for each bucket.
     """
 
-    def __init__(self, gateway: Guarded, own: OwnHosts, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        gateway: Guarded,
+        own: OwnHosts,
+        excepted: Mapping[str, App] = MappingProxyType({}),
+        peers: "PeerTls | None" = None,
+    ) -> None:
+        """`peers`: see `torpor_container.http.exchange.CertifiedApp`."""
+        self.peers = peers
         self._gateway = gateway
         self._own_hosts = own
         self._excepted = excepted

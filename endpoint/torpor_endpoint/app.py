@@ -52,12 +52,13 @@ class EndpointProcess:
         otherwise = self._parts.account.long_tail.answer
         gateway = Gateway(apps.by_name(), lifespan, options.account, ADDRESSES, otherwise, apps.inline())
         own, excepted = own_hosts_of(options, socket.gethostname()), self._parts.account.cross_origin()
+        peers = None if self._parts.peers is None else self._parts.peers.tls
         callers = self._callers()
         if callers is None:
-            self._outermost = WebPages(gateway, own, excepted)
+            self._outermost = WebPages(gateway, own, excepted, peers)
             return self._outermost
         door = self._door(gateway, callers, apps.invocations.inline)
-        self._outermost = WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
+        self._outermost = WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()}, peers)
         return self._outermost
 
     def _callers(self) -> "Callers | None":

@@ -206,6 +206,7 @@ class ServiceApps:
             sockets,
             options.rate_limits,
             options.encrypts,
+            options.encrypts and not options.tls and not options.shares_port,
         )
         lent = None if parts.role_parts is None else parts.role_parts.lent_to_routers
         identities = (

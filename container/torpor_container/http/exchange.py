@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from starlette.types import ASGIApp, Message, Scope
 
 from torpor_container.transport.frames import Header
+
+if TYPE_CHECKING:
+    from torpor_container.transport.peers.peer_tls import PeerTls
 
 Tell = Callable[[int, list[Header], bytes], None]
 """Takes an answer's status, headers and body, and raises nothing. The server adds what says how long the body is."""
@@ -41,6 +44,14 @@ class PartialApp(Protocol):
 
     def elsewhere(self, scope: Scope) -> bool:
         """Whether the owner of the port answers this request (`sharing.giving`)."""
+
+
+@runtime_checkable
+class CertifiedApp(Protocol):
+    """An ASGI application whose port routers of its deployment call by TLS (`tls.control_terms`)."""
+
+    peers: "PeerTls | None"
+    """What this process proves itself with to them; None: they call as everybody does."""
 
 
 class Exchange:

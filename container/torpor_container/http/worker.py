@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from torpor_container.http.asgi_lifespan import ApplicationLife, ApplicationNotStarted
 from torpor_container.http.clients.client_connection import Connection
 from torpor_container.http.clients.served_port import ServedPort
+from torpor_container.http.exchange import CertifiedApp
 from torpor_container.http.server import NOT_STARTED, ServerOptions, log_alone
 from torpor_container.http.sharing.accepting import SharedAccepting
 from torpor_container.http.sharing.taking import Taking
@@ -155,7 +156,14 @@ class HttpWorker:
             gateways = self._ticketed(port, options.tickets, artifacts=False)
             neighbours = self._ticketed(port, invocations=False, artifacts=options.shares_artifacts)
             return PeerTerms(port, options.peers, options.secret, gateways, neighbours)
-        return None if self._certificate is None else HttpsTerms(port, self._certificate)
+        if self._certificate is not None:
+            return HttpsTerms(port, self._certificate)
+        peers = self._app.peers if isinstance(self._app, CertifiedApp) and options.shared is None else None
+        if peers is None:
+            return None
+        from torpor_container.http.tls.control_terms import ControlTerms
+
+        return ControlTerms(port, peers)
 
     def _ticketed(self, port: ServedPort, invocations: bool, artifacts: bool) -> Callable[[], asyncio.Protocol] | None:
         """What serves connections that do not greet, for requests with these tickets; None: they are closed."""

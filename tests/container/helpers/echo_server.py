@@ -10,6 +10,8 @@ import json
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
@@ -102,6 +104,14 @@ class Told:
         return 200, [(b"x-way", way)], answer
 
 
+class CertifiedTold(Told):
+    """The same, at the port of a control whose deployment has certificates."""
+
+    def __init__(self, peers: PeerTls) -> None:
+        super().__init__()
+        self.peers = peers
+
+
 async def lifespan(receive: Receive, send: Send) -> None:
     for moment in ("startup", "shutdown"):
         await receive()
@@ -118,5 +128,8 @@ if __name__ == "__main__":
         options["secret"] = bytes.fromhex(secret)
     if credential := options.pop("peers", None):
         options["peers"] = PeerTls(PeerCredential.read(credential))
+    app: Callable[[], Told] = Told
+    if credential := options.pop("control", None):
+        app = partial(CertifiedTold, PeerTls(PeerCredential.read(credential)))
     told = {"log_level": "critical", **options}
-    serve_alone(Told, listener, ServerOptions(**told, patience=ClientTimeouts(**times)))
+    serve_alone(app, listener, ServerOptions(**told, patience=ClientTimeouts(**times)))

@@ -25,8 +25,10 @@ from torpor_container.transport.peers.peer_tls import PeerTls, peer_in
 from torpor_container.transport.tickets import ARTIFACT, HEADER, ticket_for
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamRefused
+from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.peers.authority_records import CREDENTIAL_S
 from torpor_endpoint.peers.deployment_peers import DeploymentPeers
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 
 SECRET = bytes(range(32))
 LAUNCH = "i-0123456789abcdef"
@@ -173,6 +175,57 @@ def test_a_neighbour_takes_an_artifact_with_a_ticket_and_nothing_else(
             upstream.close()
 
     assert asyncio.run(story()) == status
+
+
+# -- the control ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def control() -> Iterator[str]:
+    """The URL of a control's port, which echoes."""
+    own = DEPLOYMENT.peers.tls.credential.text()
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, control=own):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def asked(url: str, credential: PeerCredential | None) -> bool:
+    """Whether the control answers a router with this credential; None: by plain HTTP."""
+    client = ControlClient(url)
+    try:
+        if credential is not None:
+            client.peers.take(credential)
+            client.secure()
+        client._call("POST", RouterPage.WAKE, b"{}", 0.0)
+    finally:
+        client.close()
+    return True
+
+
+@pytest.mark.parametrize("credential", [ROUTER, None])
+def test_a_control_answers_its_routers_by_tls_and_everybody_without(
+    control: str, credential: PeerCredential | None
+) -> None:
+    assert asked(control, credential)
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        ANOTHER.peers.issued(PeerRole.ROUTER, "r-1"),
+        DEPLOYMENT.peers.issued(PeerRole.INSTANCE, "i-2"),
+        expired(),
+        REFUSED,
+    ],
+    ids=["another deployment's", "an instance's", "expired", "refused"],
+)
+def test_a_control_answers_nobody_else_by_tls(control: str, credential: PeerCredential) -> None:
+    with pytest.raises(ControlAway):
+        asked(control, credential)
+
+
+def test_a_router_takes_nobody_else_for_the_control() -> None:
+    own = DEPLOYMENT.peers.issued(PeerRole.ROUTER, "r-2").text()
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, control=own):
+        with pytest.raises(ControlAway, match="ostname mismatch"):
+            asked(f"http://127.0.0.1:{listener.getsockname()[1]}", ROUTER)
 
 
 # -- what is on the wire --------------------------------------------------------------------------------------------

@@ -22,3 +22,5 @@ class ControlFacts:
     """As `--rate-limit` has them."""
     encrypts: bool = False
     """Whether instances speak TLS: a router needs a certificate of the deployment."""
+    takes_certificates: bool = False
+    """Whether the control's port, which speaks HTTP, speaks TLS too with routers that have one."""

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import urllib3
 
 from torpor_container.transport.peers.credential import PeerCredential
+from torpor_container.transport.peers.peer_names import PeerRole, peer_name
 from torpor_container.transport.peers.peer_tls import PeerTls
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import RouterPage
@@ -39,9 +40,11 @@ THREADS: Sequence[tuple[int, Sequence[RouterPage]]] = (
     (8, (RouterPage.FORWARD,)),
 )
 """Each row: so many threads, and the pages that they call. No call waits behind one of another row."""
+CONNECTIONS_MAX = sum(count for count, _ in THREADS)
 NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 """OpenSSL's name of it, which is in the message of the error."""
 UNTRUSTED = "the certificate of the control at {url} is not trusted: name what vouches for it with --control-ca"
+NOT_THIS = "what answers at {url} has no certificate of the control that this router knows"
 NOT_TLS = ("WRONG_VERSION_NUMBER", "record layer failure")
 """OpenSSL's names of an answer that is not TLS, of its releases."""
 HTTP_ONLY = "the control at {url} does not speak HTTPS: give its http:// URL"
@@ -72,6 +75,13 @@ class ControlForbids(ControlRefused):
     """The control does not let this router's key ask for that: it is unknown, or lacks the right."""
 
 
+class ControlWay(NamedTuple):
+    """How the control is called: at which URL, and by which connections."""
+
+    url: str
+    pool: urllib3.PoolManager
+
+
 class ControlClient:
     """`url` is the control's; `trusted` a file of certificates, if they are not those of the system; `clock` gives
     seconds that only go forward. `connect` makes a connection to a control that needs no address."""
@@ -85,15 +95,17 @@ class ControlClient:
         connect: Connect | None = None,
     ) -> None:
         self.url, self.trusted = url.rstrip("/"), trusted
-        self._called_at = self.url if connect is None else BESIDE
+        self.distrusted = False
+        """Whether the control that was called by TLS has shown a certificate of another authority."""
         self.peers = PeerTls()
         """What this router proves itself with to instances. It is empty until `certificate` was asked for."""
         self._sign = sign
         self._clock = clock
-        connections_max = sum(count for count, _ in THREADS)
-        self._pool = urllib3.PoolManager(maxsize=connections_max, retries=False, ca_certs=trusted)
+        pool = urllib3.PoolManager(maxsize=CONNECTIONS_MAX, retries=False, ca_certs=trusted)
         if connect is not None:
-            self._pool.pool_classes_by_scheme = {"http": _pool_of(connect)}
+            pool.pool_classes_by_scheme = {"http": _pool_of(connect)}
+        self._plain = ControlWay(self.url if connect is None else BESIDE, pool)
+        self._secured: ControlWay | None = None
         self._threads: dict[RouterPage, ThreadPoolExecutor] = {}
         for count, pages in THREADS:
             self._threads |= dict.fromkeys(pages, ThreadPoolExecutor(count, f"control {pages[0].value}"))
@@ -163,6 +175,18 @@ class ControlClient:
         asked = {"router": router, "key": public_key.decode()}
         return await self._called("POST", RouterPage.CERTIFICATE, asked, partial(read, PeerCredential))
 
+    def secure(self) -> None:
+        """Call the control by TLS from now on, as the router that `peers` says, but for a new certificate. Raises
+        NoCredential."""
+        deployment = self.peers.credential.name.split(".")[2]
+        control = peer_name(PeerRole.CONTROL, PeerRole.CONTROL, deployment)
+        before, context = self._secured, self.peers.client
+        pool = urllib3.PoolManager(maxsize=CONNECTIONS_MAX, retries=False, ssl_context=context, server_hostname=control)
+        self._secured = ControlWay(self.url.replace("http://", "https://", 1), pool)
+        self.distrusted = False
+        if before is not None:
+            before.pool.clear()  # what is called now goes on
+
     async def leave(self, router: str) -> None:
         """Tell the control that the router stops. Raises ControlAway."""
         await self._called("POST", RouterPage.LEAVE, {"router": router}, dict)
@@ -170,7 +194,9 @@ class ControlClient:
     def close(self) -> None:
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
-        self._pool.clear()
+        for way in (self._plain, self._secured):
+            if way is not None:
+                way.pool.clear()
 
     async def _called(
         self,
@@ -192,12 +218,17 @@ class ControlClient:
         return _read(page, made, await loop.run_in_executor(self._threads[page], call))
 
     def _call(self, method: str, page: RouterPage, body: bytes, further_s: float) -> dict[str, Any]:
-        url = f"{self._called_at}/_torpor/{page.value}"
+        secured = None if page is RouterPage.CERTIFICATE else self._secured
+        way = secured or self._plain
+        url = f"{way.url}/_torpor/{page.value}"
         headers = {"content-type": "application/json", **(self._sign(method, url, body) if self._sign else {})}
         timeout = urllib3.Timeout(connect=CONNECTED_WITHIN_S, read=ANSWERED_WITHIN_S + further_s)
         try:
-            answer = self._pool.request(method, url, body=body or None, headers=headers, timeout=timeout)
+            answer = way.pool.request(method, url, body=body or None, headers=headers, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
+            if NOT_TRUSTED in str(error) and secured is not None:
+                self.distrusted = True
+                raise ControlAway(f"{NOT_THIS.format(url=self.url)} ({error})") from error
             if NOT_TRUSTED in str(error):
                 raise ControlRefused(f"{UNTRUSTED.format(url=self.url)} ({error})") from error
             if any(name in str(error) for name in NOT_TLS):

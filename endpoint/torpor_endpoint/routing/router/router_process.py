@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from secrets import token_hex
+from urllib.parse import urlsplit
 
 from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.throttling import Throttle
@@ -16,7 +17,7 @@ from torpor_account.aws.calls import Unanswered
 from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import App, AwsRequest, Response
 from torpor_account.core.access.rates import CallRates
-from torpor_account.core.origins.cross_origin import own_hosts
+from torpor_account.core.origins.cross_origin import is_loopback, own_hosts
 from torpor_account.gateway import Gateway
 from torpor_account.web_pages import WebPages
 from torpor_endpoint.access.invocations import InvocationDoor
@@ -70,7 +71,7 @@ class RouterProcess:
         self._router = ComposedRouter(self._site(), _steps(options))
         self._guarded: App | None = None
         self._known = asyncio.Event()
-        self._proof = RouterProof(self._name, control, time.time) if facts.encrypts else None
+        self._proof = _proof(self._name, control, options, facts) if facts.encrypts else None
         self._follower = TableFollower(control, self._roster, applied=self._table_came)
         self._reporting = Reporting(
             self._name,
@@ -175,6 +176,13 @@ class RouterProcess:
             if self._options.picker_port is not None:
                 await closing.enter_async_context(self._pickers(self._options.picker_port))
             yield
+
+
+def _proof(name: str, control: ControlClient, options: RouterOptions, facts: ControlFacts) -> RouterProof:
+    """A control on this machine is called without TLS: nothing of that travels."""
+    called = urlsplit(options.control)
+    elsewhere = options.shared is None and called.scheme == "http" and not is_loopback(called.hostname or "")
+    return RouterProof(name, control, time.time, secures=facts.takes_certificates and elsewhere)
 
 
 def _steps(options: RouterOptions) -> Steps:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from torpor_endpoint.peers.authority_records import is_due
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 
-LOOK_S = 600.0
+LOOK_S = 10.0
+"""How often it is looked whether a new one is due. The control is asked only then."""
 AGAIN_S = 1.0
 """The pause after a control that did not answer."""
 
@@ -16,7 +17,8 @@ log = logging.getLogger(__name__)
 
 
 class RouterProof:
-    """The certificate of the router with this name. `epoch` gives seconds since 1970."""
+    """The certificate of the router with this name. `epoch` gives seconds since 1970. `secures`: the control is called
+    by TLS with it."""
 
     def __init__(
         self,
@@ -24,11 +26,14 @@ class RouterProof:
         control: ControlClient,
         epoch: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        secures: bool = False,
     ) -> None:
         self._router = router
         self._control = control
         self._epoch = epoch
         self._pause = pause
+        self._secures = secures
 
     async def run(self) -> None:
         """Have a certificate for ever."""
@@ -42,13 +47,16 @@ class RouterProof:
                 await self._pause(LOOK_S)
 
     async def look(self) -> bool:
-        """Get a new certificate if it is time. Whether there is one. Raises ControlAway."""
+        """Get a new certificate if it is time, or if the control has another authority. Whether there is one. Raises
+        ControlAway."""
         peers = self._control.peers
-        if peers.has_one and not is_due(peers.credential.ends_s, self._epoch()):
+        if peers.has_one and not self._control.distrusted and not is_due(peers.credential.ends_s, self._epoch()):
             return False
         from torpor_endpoint.peers.peer_authority import new_key  # it needs megabytes
 
         private, public = new_key()
         found = await self._control.certificate(self._router, public)
         peers.take(replace(found, own=private + found.own))
+        if self._secures:
+            self._control.secure()
         return True

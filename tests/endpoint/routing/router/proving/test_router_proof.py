@@ -58,6 +58,19 @@ def test_a_router_has_its_own_key_certified_and_again_once_it_is_time() -> None:
     asyncio.run(story())
 
 
+def test_a_router_asks_again_where_the_control_has_another_authority_and_calls_it_by_what_comes() -> None:
+    async def story() -> None:
+        tested = TestedPeers()
+        control = AnsweringControl(tested)
+        proof = RouterProof(NAME, control, lambda: tested.now_s, secures=True)
+        assert await proof.look()
+        control.distrusted = True
+        assert await proof.look()
+        assert (control.asked, control.distrusted) == (2, False)
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("tested", "router", "key", "why"),
     [
