@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.http.tls.certificate",
         "torpor_container.frozen_class",
         "torpor_container.typed_json",
+        "torpor_container.transport.peers.peer_tls",
         "torpor_container.processes.inherited_variables",
         "torpor_container.waiting",
         "torpor_container.wire",
