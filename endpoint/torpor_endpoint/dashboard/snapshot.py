@@ -189,7 +189,15 @@ def _part(name: str, status: wire.InstanceStatus) -> Table:
         "own_bytes": status.get("own_bytes", 0),
         "disk_bytes": status["disk_bytes"],
         "disk_budget_bytes": status["disk_budget_bytes"],
+        **_on_device(status.get("device")),
     }
+
+
+def _on_device(device: wire.DeviceStatus | None) -> Table:
+    if device is None:
+        return {}
+    bytes_there = {"device_bytes": device["own_bytes"], "device_budget_bytes": device["budget_bytes"]}
+    return {"device": device["name"], **bytes_there}
 
 
 def _models(models: ResidentModels, before: Mapping[str, list[Any]]) -> Table:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -58,6 +58,33 @@ def seen(fake: PoolOnFakeHost, report: wire.InstanceStatus, at_s: float = NOW_S,
     }
     cards = [Card("shop", 1.0, 1.0, "InService"), Card("new", 2.0, 2.0, "Creating")]
     return snapshot(cards, [live], readings, {("shop", "v"): VariantFigures(requests=7)}, before or {})
+
+
+def test_an_instance_that_predicts_on_a_device_shows_what_it_takes_there() -> None:
+    device = {
+        "name": "cuda:0",
+        "model": "card",
+        "busy_percent": 1.0,
+        "used_bytes": 9,
+        "total_bytes": 99,
+        "own_bytes": 5,
+        "kept_bytes": 2,
+        "budget_bytes": 50,
+        "models": [],
+        "bound_models": [],
+    }
+
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            reported = cast(wire.InstanceStatus, {**status(), "device": device})
+            for report, shown in ((reported, ("cuda:0", 5, 50)), (status(), (None, None, None))):
+                ((part,),) = (one["parts"] for one in seen(fake, report)["instances"].values())
+                assert tuple(part.get(name) for name in ("device", "device_bytes", "device_budget_bytes")) == shown
+            await fake.end()
+
+    run(story())
 
 
 def test_a_snapshot_has_every_endpoint_and_what_runs_for_it() -> None:

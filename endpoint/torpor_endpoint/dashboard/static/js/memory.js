@@ -75,6 +75,7 @@ export class MemoryPanel {
     const texts = [
       known && instance.parts.length > 1 ? `${id} · ${part.name}` : id,
       known ? `${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)}` : (instance.type ?? "not read yet"),
+      known && part.device ? `${bytes(part.device_bytes)} of ${bytes(part.device_budget_bytes)} on ${part.device}` : "",
       instance.place ? `on ${instance.place}` : "",
       known ? counted(Object.keys(models).length, "model") : "",
       instance.in_flight ? `${instance.in_flight} in flight` : "",
