@@ -23,7 +23,7 @@ import pytest
 from hypothesis import settings
 
 from tests.account.helpers.database_fixtures import database_url, opened, postgresql
-from tests.helpers import files_in_turn, zygotes
+from tests.helpers import files_in_turn
 from tests.helpers.example_counts import THOROUGH, USUAL
 from torpor_container.processes.zygote import ONE_THREAD
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -74,8 +74,10 @@ def share_forking(told: tuple[str, int, dict[str, str]]) -> None:
 @pytest.fixture(scope="session")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """One for all tests that only fork from it, as an endpoint has one. Its owner's key is no child's business."""
+    from tests.helpers.forked_starts.forked_zygotes import whole_zygote
+
     path = tmp_path_factory.mktemp("warm") / "s"
-    with zygotes.zygote(path, {"OWNERS_KEY": "secret"}):
+    with whole_zygote(path, {"OWNERS_KEY": "secret"}):
         yield ZygoteClient(path)
 
 

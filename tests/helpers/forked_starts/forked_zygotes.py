@@ -3,7 +3,9 @@ of its own start, in a tenth of the processor time."""
 
 import asyncio
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from io import FileIO
@@ -28,6 +30,23 @@ def prepare_zygotes(kind: str) -> None:
         zygote.preload(Step.BARE, lambda step: None)
     else:
         zygote.preload(Step[kind], import_module("torpor_container.processes.import_steps").reach)
+
+
+@contextmanager
+def whole_zygote(path: Path, variables: Mapping[str, str]) -> Iterator[int]:
+    """A whole zygote that listens at `path`, as `zygotes.zygote` starts one. It ends with its block."""
+    with socket.socket(socket.AF_UNIX) as listener, ExitStack() as closed:
+        listener.bind(str(path))
+        listener.listen(64)
+        lifeline, held = os.pipe()
+        closed.callback(os.close, lifeline)
+        program = str(PROGRAM), str(listener.fileno()), "WHOLE"
+        told = starting.sent("WHOLE", program, {**os.environ, **variables}, (lifeline, 1, 2), [listener.fileno()])
+    process = starting.Forked(FileIO(told), FileIO(held, "w"))
+    yield process.pid
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(60.0) == 0
 
 
 def fork_zygotes(address: bytes, owner: int) -> None:
