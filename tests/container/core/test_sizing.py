@@ -97,6 +97,7 @@ def test_a_model_of_a_format_without_figures_is_taken_for_four_times_its_artifac
 
 def test_a_measurement_moves_the_rule_by_a_part_of_what_it_was_wrong() -> None:
     """The fixed part is none of the artifact's, and no model is smaller than it."""
+    assert 0.0 < LEARNING < 1.0
     for size_bytes, ratio in [(1000 + 500, 5.0), (1000, 0.0), (400, 0.0)]:
         sizing = Sizing({"xgboost": Prior(1000, 10.0)})
         sizing.measured("a", "xgboost", 100, size_bytes)

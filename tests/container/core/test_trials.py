@@ -80,15 +80,15 @@ def test_a_large_file_has_longer_and_never_longer_than_a_load_has() -> None:
     ("budget_mib", "allowance_mib"), [(0, 64), (256, 64), (257, 64.25), (512, 128), (1024, 256), (1028, 256)]
 )
 def test_trials_may_take_a_quarter_of_the_budget_within_their_bounds(budget_mib: int, allowance_mib: float) -> None:
-    assert allowance_bytes(budget_mib * MIB) == allowance_mib * MIB
+    assert allowance_bytes(budget_mib * 2**20) == allowance_mib * 2**20
     assert share_bytes(budget_mib * MIB) == int(allowance_mib * MIB) // 8
 
 
 def test_parts_of_a_budget_are_whole_bytes() -> None:
-    odd = 300 * MIB + 27
+    odd = 300 * 2**20 + 29
     allowance = odd // 4
-    found = [allowance_bytes(odd), share_bytes(odd), most_bytes(odd, 0), alone_bytes(odd, 0, 0)]
-    assert found == [allowance, allowance // 8, allowance // 2, allowance // 2]
+    found = [allowance_bytes(odd), share_bytes(odd), most_bytes(odd, 0), alone_bytes(odd, 0, 0), alone_bytes(odd, 9, 0)]
+    assert found == [allowance, allowance // 8, *[allowance // 2] * 3]
     assert {type(number) for number in found} == {int}
 
 
