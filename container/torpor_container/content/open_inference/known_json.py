@@ -40,8 +40,8 @@ class KnownInput(NamedTuple):
         """The array of these data. Raises BadInput for elements of BYTES that are not what the shape says."""
         if self.dtype is None:
             return array_of(self.name, self.datatype, self.shape, memoryview(data))
-        array: Array = np.ndarray(self.shape, self.dtype, data)
-        return array if array.flags.aligned and self.dtype.isnative else array.astype(DATATYPES[self.datatype])
+        array: Array = np.ndarray(self.shape, self.dtype, bytearray(data))  # as `array_of` copies
+        return array if self.dtype.isnative else array.astype(DATATYPES[self.datatype])
 
 
 class JsonPart(NamedTuple):

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 def array_of(name: str, datatype: str, shape: Sequence[int], data: memoryview) -> Array:
-    """The array. Elements of BYTES are `bytes`. Raises BadInput, which names the tensor."""
+    """The array, which may be changed. Elements of BYTES are `bytes`. Raises BadInput, which names the tensor."""
     count = prod(shape)
     if datatype == BYTES:
         return _elements(name, count, data).reshape(shape)
@@ -33,10 +33,8 @@ def array_of(name: str, datatype: str, shape: Sequence[int], data: memoryview) -
             f"tensor {name} has {len(data)} bytes of data, and its shape {list(shape)} of {datatype} has "
             f"{count * dtype.itemsize}"
         )
-    found = np.frombuffer(data, dtype)
-    if not found.flags.aligned:  # the JSON before it has any length, and compiled code takes no such array
-        found = found.copy()
-    return found.reshape(shape).astype(DATATYPES[datatype], copy=False)
+    # A copy, whose memory is aligned, as compiled code wants it, and may be changed in place, as some models do.
+    return np.frombuffer(bytearray(data), dtype).reshape(shape).astype(DATATYPES[datatype], copy=False)
 
 
 def bytes_of(array: Array) -> bytes:

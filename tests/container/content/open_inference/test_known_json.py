@@ -90,6 +90,18 @@ def test_what_is_not_surely_an_id_is_not_left_out(form: str) -> None:
     assert list(KNOWN) == ([head] if '"id":' not in form else [])
 
 
+def test_arrays_may_be_changed_whatever_is_known_and_however_long_the_json_is() -> None:
+    for length in range(8):
+        head = json.dumps({"inputs": [{**INPUT, "name": "x" * (length + 1)}]}).encode()
+        for _ in range(2):
+            read = read_request(head + DATA, f"{TENSORS};json-header-size={len(head)}")
+            (one,) = read.tensors.values()
+            array = one.array
+            assert array.flags.aligned
+            array *= 2
+            assert array.ravel().tolist() == [3.0, -4.0, 6.0, 8.0]
+
+
 def test_no_more_json_is_known_than_a_bounded_number_of_short_ones() -> None:
     for number in range(3 * KNOWN_MAX):
         outcome(json.dumps({"inputs": [{**INPUT, "name": f"x{number}"}]}).encode(), DATA)
