@@ -115,6 +115,16 @@ def _placing(
     return placing_of(settings, journal.writer(ON_DEVICE), clock, calendar, environment, device)
 
 
+def _for_scripts(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of scripts, with those of the instance's device if it has one."""
+    given = for_foreign_code(environment)
+    if settings.device.kind is DeviceKind.CPU:
+        return given
+    from torpor_container.core.devices.script_device import device_variables
+
+    return given | device_variables(settings.device, settings.device_bytes, given)
+
+
 def body_max_bytes(settings: Settings) -> int:
     """The largest request body, in bytes. AWS's XGBoost container has its own variable, which can only lower it."""
     if settings.image != XGBOOST_IMAGE or settings.content_max_bytes is None:
@@ -245,7 +255,7 @@ class InstanceProcess:
                 self._memory,
                 conventions,
                 self._zygote_access,
-                for_foreign_code(self._environment),
+                _for_scripts(settings, self._environment),
                 at_least_bytes=at_least_bytes,
             )
             trials = self._make_trials(conventions) if settings.trials else None

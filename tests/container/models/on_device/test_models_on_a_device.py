@@ -189,3 +189,16 @@ def test_a_model_of_xgboost_answers_single_rows_and_batches_alike(
     many = platform.invoke("b", b"\n".join([ROW] * 5000))
     assert (one.status, many.status) == (200, 200)
     assert set(many.json()) == set(one.json())
+
+
+TELLS = b"""
+import json, os
+def model_fn(model_dir): return [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "TORPOR_DEVICE_MEMORY_MIB")]
+def transform_fn(model, body, content_type, accept): return json.dumps(model), "application/json"
+"""
+
+
+def test_a_script_sees_the_device_of_its_instance_and_its_share(platform: Platform, tmp_path: Path) -> None:
+    loaded = platform.load("s", unpacked(tmp_path, "s", TELLS, "inference.py"))
+    assert loaded.status == 200, loaded.body
+    assert platform.invoke("s", ROW).json() == ["0", "340"]
