@@ -23,6 +23,7 @@ from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.service_register import ADDRESSES, OPEN_INFERENCE, OPENAI, RUNTIME, TF_SERVING
+from torpor_endpoint.starting.importing_ahead import import_ahead
 
 if TYPE_CHECKING:
     from torpor_account.access.callers import Callers
@@ -38,6 +39,8 @@ class EndpointProcess:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        if options.standby:
+            import_ahead(options)
         self._parts = Parts(options)
         self._chores = Chores(self._parts)
         self._outermost: WebPages | None = None
