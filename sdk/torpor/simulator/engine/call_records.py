@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from torpor.workloads import Trace
@@ -164,14 +164,12 @@ class VariantCounts:
         self.load_s += took_s
 
 
+@dataclass(slots=True)
 class CountsApart(VariantCounts):
     """Those of instances that are played apart, whose loads end in any order."""
 
-    __slots__ = ("_ended",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ended: list[tuple[float, float]] = []  # when each load ended that is not counted yet, and what it took
+    _ended: list[tuple[float, float]] = field(default_factory=list)
+    """When each load ended that is not counted yet, and what it took."""
 
     def loaded(self, took_s: float, now_s: float) -> None:
         self._ended.append((now_s, took_s))
