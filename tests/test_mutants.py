@@ -1,6 +1,6 @@
 """The rooms of the mutants are those of the pure cores, and a reason names a mutant that there is."""
 
-from tests.helpers.mutation import mutants
+from tests.helpers.mutation import mutant_names, mutants
 from tests.mutants import CORES, ROOMS, ROOT, explained, files_of, module_name
 
 VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "resource_records"} | {
@@ -34,7 +34,7 @@ def test_each_room_has_sources_and_tests() -> None:
 def test_a_reason_names_a_mutant_that_there_is() -> None:
     modules = {name.split(":")[0] for name in explained()}
     files = {path for room in ROOMS.values() for path in files_of(room) if module_name(path) in modules}
-    known = {f"{module_name(path)}: {mutant.name}" for path in files for mutant in mutants(path.read_text())}
+    known = {f"{module_name(path)}: {name}" for path in files for name in mutant_names(path.read_text())}
     assert sorted(explained() - known) == []
 
 
@@ -47,6 +47,12 @@ def test_mutants_leave_texts_types_and_docstrings_alone() -> None:
         ": x: int = 1 → x: int = 2",
         "f: raise V('no thing') → pass",
     ]
+
+
+def test_names_are_those_of_the_mutants() -> None:
+    source = "def f(a):\n    return a + 1 if a else a + 1"
+    names = mutant_names(source)
+    assert [mutant.name for mutant in mutants(source)] == names == list(dict.fromkeys(names)) != []
 
 
 def test_a_mutant_differs_from_its_source_in_one_place() -> None:

@@ -75,6 +75,17 @@ class Mutant:
 def mutants(source: str) -> Iterator[Mutant]:
     """Each mutant of a module."""
     tree = ast.parse(source)
+    for name, lines in _faults(tree):
+        yield Mutant(name, lines, ast.unparse(tree))
+
+
+def mutant_names(source: str) -> list[str]:
+    """The names of the mutants of a module, without what takes long: their sources."""
+    return [name for name, _ in _faults(ast.parse(source))]
+
+
+def _faults(tree: ast.Module) -> Iterator[tuple[str, range]]:
+    """Puts one fault after another into the tree: its name, and the lines that it is in."""
     seen: Counter[str] = Counter()
     for place in list(_places(tree, (), "")):
         for other in _others(place):
@@ -86,7 +97,7 @@ def mutants(source: str) -> Iterator[Mutant]:
             seen[name] += 1
             whole = next((node for node in (*place.around, place.node) if hasattr(node, "lineno")), other)
             lines = range(getattr(whole, "lineno", 1), getattr(whole, "end_lineno", 1) + 1)
-            yield Mutant(name if seen[name] == 1 else f"{name} ({seen[name]})", lines, ast.unparse(tree))
+            yield name if seen[name] == 1 else f"{name} ({seen[name]})", lines
             place.put(place.node)
 
 
