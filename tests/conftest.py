@@ -74,11 +74,11 @@ def share_forking(told: tuple[str, int, dict[str, str]]) -> None:
 @pytest.fixture(scope="session")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """One for all tests that only fork from it, as an endpoint has one. Its owner's key is no child's business."""
-    from tests.helpers.forked_starts.forked_zygotes import whole_zygote
+    from tests.helpers.forked_starts.forked_zygotes import SharedZygote, whole_zygote
 
     path = tmp_path_factory.mktemp("warm") / "s"
-    with whole_zygote(path, {"OWNERS_KEY": "secret"}):
-        yield ZygoteClient(path)
+    with whole_zygote(path, {"OWNERS_KEY": "secret"}) as pid:
+        yield SharedZygote(path, pid)
 
 
 @pytest.fixture

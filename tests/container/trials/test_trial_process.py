@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
+from tests.helpers.forked_starts.forked_zygotes import SharedZygote
 from tests.helpers.processes import children, descendants, stop
 from tests.helpers.waiting import reached
 from torpor_container.artifacts.seals import Seal
@@ -33,7 +34,6 @@ from torpor_container.models.quarantine import STARVED_FOR_S, Quarantine, Versio
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import TRIAL, is_named, resume
 from torpor_container.processes.zygote_access import ZygoteAccess
-from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Runner
 from torpor_container.trials.trial_process import TrialCandidate, Trials
 from torpor_container.trials.verdicts import Verdicts, key_of
@@ -51,11 +51,13 @@ class Ward:
     verdicts: Verdicts
     folder: Path
     loads: int = 0
+    zygote: SharedZygote | None = None
     others: frozenset[int] = frozenset()
 
     def trying(self) -> int:
         """The one process of its trials."""
-        (pid,) = processes_of_trials() - self.others
+        assert self.zygote is not None
+        (pid,) = processes_of_trials(self.zygote) - self.others
         return pid
 
     async def load(self, file: Hostile, software: str = "1", name: str = "", sound: bool = False) -> None:
@@ -84,9 +86,8 @@ class Ward:
         return Loaded(NO_RUNNER, 1, effort=Effort(0.0, 0.0))
 
 
-def processes_of_trials() -> frozenset[int]:
-    """Those below this process."""
-    return frozenset(pid for pid in descendants(os.getpid()) if is_named(pid, TRIAL))
+def processes_of_trials(zygote: SharedZygote) -> frozenset[int]:
+    return frozenset(pid for pid in descendants(zygote.pid) if is_named(pid, TRIAL))
 
 
 class _NoRunner:
@@ -98,7 +99,7 @@ NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
 
 @asynccontextmanager
 async def ward(
-    parent: ZygoteClient,
+    parent: SharedZygote,
     folder: Path,
     free_bytes: int = BUDGET_BYTES,
     load_timeout_s: float = PATIENT_S,
@@ -113,7 +114,8 @@ async def ward(
         Quarantine(trials, verdicts, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s),
         verdicts,
         folder,
-        others=processes_of_trials(),
+        zygote=parent,
+        others=processes_of_trials(parent),
     )
     try:
         yield here
@@ -134,7 +136,7 @@ def another() -> Hostile:
 
 
 def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
@@ -148,7 +150,7 @@ def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
     asyncio.run(story())
 
 
-def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             large = await here.told(of_kind("ONNX, gigabytes"))
@@ -168,7 +170,7 @@ def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zy
         ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
     ],
 )
-def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))
@@ -176,7 +178,7 @@ def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path
     asyncio.run(story())
 
 
-def test_the_refusal_says_how_long_the_file_was_tried(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_the_refusal_says_how_long_the_file_was_tried(tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=HANGS_S) as here:
             told = await here.told(pickled("__import__('time').sleep(600)"))
@@ -195,7 +197,7 @@ BUSY = pickled("any(iter(int, 1))")
 
 
 def test_a_good_model_whose_trial_gets_no_processor_for_longer_than_its_limit_is_loaded(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
@@ -211,7 +213,7 @@ def test_a_good_model_whose_trial_gets_no_processor_for_longer_than_its_limit_is
 
 
 def test_a_model_whose_trial_was_starved_is_tried_again_once_the_machine_is_quiet(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     quiet = [False]
 
@@ -231,7 +233,7 @@ def test_a_model_whose_trial_was_starved_is_tried_again_once_the_machine_is_quie
 
 
 def test_a_model_whose_trial_was_starved_is_tried_again_later_where_the_machine_is_never_quiet(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S / 2, starved_for_s=0.0) as here:
@@ -245,7 +247,7 @@ def test_a_model_whose_trial_was_starved_is_tried_again_later_where_the_machine_
 
 
 def test_a_model_that_computes_without_an_end_is_quarantined_for_its_processor_time(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
@@ -257,7 +259,7 @@ def test_a_model_that_computes_without_an_end_is_quarantined_for_its_processor_t
 
 @pytest.mark.skipif(not (older_versions.FOLDER / "xgboost").is_dir(), reason="the older XGBoost is not installed")
 def test_the_conversion_of_an_old_model_takes_nothing_of_the_limit_of_its_trial(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
@@ -286,7 +288,7 @@ REACHING_OUT = (
 
 
 @pytest.mark.skipif(bool(found().missing()), reason="; ".join(found().missing()))
-def test_a_trial_reaches_no_network_no_process_and_no_file_of_others(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_a_trial_reaches_no_network_no_process_and_no_file_of_others(tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             for code in REACHING_OUT:
@@ -298,7 +300,7 @@ def test_a_trial_reaches_no_network_no_process_and_no_file_of_others(tmp_path: P
     asyncio.run(story())
 
 
-def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         bad = pickled(f"open({str(tmp_path / 'tries')!r}, 'a').write('x') and __import__('os')._exit(0)")
         async with ward(zygote, tmp_path) as here:
@@ -315,7 +317,7 @@ def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: 
 
 
 def test_a_content_that_is_known_to_be_good_costs_no_process_under_any_name(
-    tmp_path: Path, zygote: ZygoteClient
+    tmp_path: Path, zygote: SharedZygote
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
@@ -344,7 +346,7 @@ def test_a_content_whose_bytes_show_that_it_is_sound_is_loaded_without_a_process
     asyncio.run(story())
 
 
-def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, zygote: SharedZygote) -> None:
     async def story() -> None:
         large = Hostile("large", "model.pkl", pickle.dumps((b"x" * 4 * MIB, Called(bytearray, 300 * MIB))))
         async with ward(zygote, tmp_path, free_bytes=0) as full:
@@ -355,7 +357,7 @@ def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Pat
     asyncio.run(story())
 
 
-def test_a_content_that_comes_under_many_names_at_once_is_tried_once(tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_a_content_that_comes_under_many_names_at_once_is_tried_once(tmp_path: Path, zygote: SharedZygote) -> None:
     tries = tmp_path / "tries"
     counted = pickled(f"open({str(tries)!r}, 'a').write('x')")
 

@@ -16,7 +16,7 @@ from tests.helpers.forked_starts.forking_process import OWN_FROM
 from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.zygote import ONE_THREAD
-from torpor_container.processes.zygote_client import ZYGOTE, OwnedZygote, ZygoteProcess
+from torpor_container.processes.zygote_client import ZYGOTE, OwnedZygote, ZygoteClient, ZygoteProcess
 
 WITHOUT_LIBRARIES = "light zygote"
 PROGRAM = Path(__file__).with_name("whole_zygote.py")
@@ -53,6 +53,14 @@ def fork_zygotes(address: bytes, owner: int) -> None:
     """In a forked program: its zygotes are forked too, by the process that has forked it."""
     starting.share(starting.SharedForking(address, os.getppid(), owner))
     OwnedZygote.start = partial(OwnedZygote.start, launch=launched)  # type: ignore[method-assign]
+
+
+class SharedZygote(ZygoteClient):
+    """The zygote of all tests that only fork from it, and its process."""
+
+    def __init__(self, path: Path, pid: int) -> None:
+        super().__init__(path)
+        self.pid = pid
 
 
 class ForkedZygote:

@@ -32,6 +32,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], ExitCode]] = {
     "why": (("a", *NOWHERE), ExitCode.UNREACHABLE),
     "why-denied": (("--last", *NOWHERE), ExitCode.UNREACHABLE),
     "reload": (("a", *NOWHERE), ExitCode.UNREACHABLE),
+    "certificates": (NOWHERE, ExitCode.UNREACHABLE),
     "unload": (("a", *NOWHERE), ExitCode.UNREACHABLE),
     "versions": (("a", *NOWHERE), ExitCode.UNREACHABLE),
     "label": (("a", "stable=1", *NOWHERE), ExitCode.UNREACHABLE),
