@@ -50,14 +50,14 @@ class OwnAuthority:
             return False
         found = self._authority(names, now_s)
         if found is None:
-            found = _new_authority(names, now_s)
+            found = new_authority(ISSUER, _bounds(names), now_s)
             certificate, key = found
             write_private(self._folder / "ca.key", private_pem(key))
             write_private(self.trusted, certificate.public_bytes(Encoding.PEM))
         write_private(self.server, _server(found, names, now_s))
         return True
 
-    def _authority(self, names: Sequence[str], now_s: float) -> "_Authority | None":
+    def _authority(self, names: Sequence[str], now_s: float) -> "Authority | None":
         """The authority that is there; None if there is none, or one that is for other names or runs out."""
         if not self._holds(self.trusted, (), now_s):
             return None
@@ -84,23 +84,24 @@ class OwnAuthority:
             return False
 
 
-_Authority = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
+Authority = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 
 
-def _new_authority(names: Sequence[str], now_s: float) -> _Authority:
+def new_authority(issuer: str, bounds: Sequence[x509.GeneralName], now_s: float) -> Authority:
+    """An authority of this name, and a few digits. It certifies what is within the bounds, and no authority."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{ISSUER} ({os.urandom(4).hex()})")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{issuer} ({os.urandom(4).hex()})")])
     usage = {**NO_USAGE, "key_cert_sign": True, "crl_sign": True}
     made = (
         begun(key.public_key(), name, name, now_s, AUTHORITY_S)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**usage), critical=True)
-        .add_extension(x509.NameConstraints(_bounds(names), None), critical=True)
+        .add_extension(x509.NameConstraints(bounds, None), critical=True)
     )
     return made.sign(key, hashes.SHA256()), key
 
 
-def _server(found: _Authority, names: Sequence[str], now_s: float) -> bytes:
+def _server(found: Authority, names: Sequence[str], now_s: float) -> bytes:
     """A new key and a certificate of it for these names, with the authority's."""
     authority, signer = found
     key = ec.generate_private_key(ec.SECP256R1())

@@ -38,12 +38,13 @@ class CertificatePage:
         return JSONResponse(written(self._shown(untaken)))
 
     async def _change(self, request: Request) -> None:
-        asked = request.query_params
-        if refused := asked.get("refuse"):
+        asked = dict(request.query_params)
+        if set(asked) == {"refuse"}:
+            refused = asked["refuse"]
             if not ROUTER_NAME.fullmatch(refused):
                 raise HTTPException(400, f"refuse: {refused!r} is no name of a router, such as r-0123456789abcdef")
             await asyncio.to_thread(self._peers.refuse, self._peers.name_of(PeerRole.ROUTER, refused))
-        elif asked.get("authority") == "new":
+        elif asked == {"authority": "new"}:
             await asyncio.to_thread(self._peers.roll_over)
         else:
             raise HTTPException(400, "say what is to change: refuse=ROUTER, or authority=new")

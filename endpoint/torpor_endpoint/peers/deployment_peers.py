@@ -1,6 +1,7 @@
 """The certificates of one deployment, as its control issues them: its own, those of routers, and those of instances."""
 
 from collections.abc import Callable
+from threading import RLock
 
 from torpor_account.core.origins.certificate_names import AUTHORITY_S
 from torpor_container.settings import BY_FIELD
@@ -21,6 +22,7 @@ class DeploymentPeers:
         self._keeping = keeping
         self._deployment = deployment
         self._epoch = epoch
+        self._changing = RLock()  # commands change the records in threads, beside the rounds
         self._records = keeping.read()
         if not self._records.authorities:
             self._put(self._records.followed_by(new_authority(epoch())))
@@ -61,23 +63,26 @@ class DeploymentPeers:
     # -- changes -----------------------------------------------------------------------------------------------------
     def renew_own(self) -> None:
         """Renew the control's own certificate. What is over is forgotten, and an old authority gets a successor."""
-        now_s = self._epoch()
-        records = self._records.at(now_s)
-        if records.is_old(now_s, AUTHORITY_S):
-            records = records.followed_by(new_authority(now_s))
-        if records != self._records:
-            self._put(records)
-        self.tls.take(self.issued(PeerRole.CONTROL, "control"))
+        with self._changing:
+            now_s = self._epoch()
+            records = self._records.at(now_s)
+            if records.is_old(now_s, AUTHORITY_S):
+                records = records.followed_by(new_authority(now_s))
+            if records != self._records:
+                self._put(records)
+            self.tls.take(self.issued(PeerRole.CONTROL, "control"))
 
     def refuse(self, name: str) -> None:
         """Have nobody accept the process of this name any more. Others learn it with their next credential."""
-        self._put(self._records.refusing(name, self._epoch()))
-        self.renew_own()
+        with self._changing:
+            self._put(self._records.refusing(name, self._epoch()))
+            self.renew_own()
 
     def roll_over(self) -> None:
         """Have a new authority follow the present one (`PeerRecords.followed_by`)."""
-        self._put(self._records.followed_by(new_authority(self._epoch())))
-        self.renew_own()
+        with self._changing:
+            self._put(self._records.followed_by(new_authority(self._epoch())))
+            self.renew_own()
 
     def _put(self, records: PeerRecords) -> None:
         self._keeping.write(records)

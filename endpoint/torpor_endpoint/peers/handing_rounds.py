@@ -41,7 +41,7 @@ class HandingRounds:
 
     async def round(self) -> int:
         """Renew the control's own certificate, and then those of all instances. How many did not take theirs."""
-        self._peers.renew_own()
+        await asyncio.to_thread(self._peers.renew_own)
         some = asyncio.Semaphore(AT_ONCE_MAX)
         certified = [one for one in self._addresses() if isinstance(one, GuardedAddress) and one.name]
         return sum(await asyncio.gather(*(self._renewed(one, some) for one in certified)))

@@ -3,9 +3,8 @@
 It needs `cryptography`: import it where a certificate is made, and not before.
 """
 
-import os
-
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -16,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from torpor_account.core.origins.certificate_names import AUTHORITY_S
 from torpor_account.tls.own_authority import EARLIER_S, NO_USAGE, begun, private_pem
+from torpor_account.tls.own_authority import new_authority as bounded_authority
 from torpor_container.transport.peers.peer_names import DOMAIN
 from torpor_endpoint.peers.authority_records import KeptAuthority
 
@@ -30,16 +29,7 @@ class BadKey(ValueError):
 
 def new_authority(now_s: float) -> KeptAuthority:
     """An authority for names of `peers.peer_names` alone: whoever trusts it believes it about no other name."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Torpor's own processes ({os.urandom(4).hex()})")])
-    usage = {**NO_USAGE, "key_cert_sign": True, "crl_sign": True}
-    made = (
-        begun(key.public_key(), name, name, now_s, AUTHORITY_S)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.KeyUsage(**usage), critical=True)
-        .add_extension(x509.NameConstraints([x509.DNSName(DOMAIN)], None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
+    made, key = bounded_authority("Torpor's own processes", [x509.DNSName(DOMAIN)], now_s)
     return KeptAuthority(made.public_bytes(Encoding.PEM).decode(), private_pem(key).decode(), now_s)
 
 
@@ -48,8 +38,8 @@ def signed(authority: KeptAuthority, name: str, public_key: bytes, now_s: float,
     BadKey."""
     try:
         key = load_pem_public_key(public_key)
-    except ValueError as error:
-        raise BadKey("the public key is none in PEM") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise BadKey("the public key is none in PEM, or of an unknown kind") from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise BadKey("the public key must be one of an elliptic curve")
     signer = load_pem_private_key(authority.key.encode(), None)

@@ -66,7 +66,9 @@ def test_a_new_authority_is_trusted_and_does_not_sign_yet() -> None:
     assert page.asked("GET").authorities == shown.authorities
 
 
-@pytest.mark.parametrize("query", [{}, {"refuse": "control"}, {"authority": "old"}])
+@pytest.mark.parametrize(
+    "query", [{}, {"refuse": "control"}, {"refuse": ""}, {"authority": "old"}, {"refuse": ROUTER, "authority": "new"}]
+)
 def test_anything_else_changes_nothing(query: dict[str, str]) -> None:
     page = ShownPage()
     kept = page.tested.keeping.kept

@@ -3,6 +3,7 @@ plain HTTP of everybody else. With HTTPS, routers call by that, as all clients d
 
 import asyncio
 import ssl
+from typing import cast
 
 from torpor_container.http.clients.client_connection import Connection
 from torpor_container.http.clients.connections import Peer
@@ -42,8 +43,6 @@ class ArrivedRouter(SecureConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         own = self._peers.credential
-        if (
-            role_of(peer_in(transport.get_extra_info("ssl_object").getpeercert()), own.name, own.refused)
-            is not PeerRole.ROUTER
-        ):
-            transport.abort()  # type: ignore[attr-defined]  # uvloop's is one in all but its class
+        peer = peer_in(transport.get_extra_info("ssl_object").getpeercert())
+        if role_of(peer, own.name, own.refused) is not PeerRole.ROUTER:
+            cast(asyncio.Transport, transport).abort()  # uvloop's is one in all but its class

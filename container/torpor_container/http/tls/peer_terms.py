@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from torpor_container.core.clients import client_of
 from torpor_container.http.clients.client_connection import Connection
@@ -78,7 +79,7 @@ class ArrivedPeer(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._handshake.end()
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "abort")
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         spoken = transport.get_extra_info("ssl_object")
         peer = peer_in(spoken.getpeercert())
         following = self._terms.following(peer, spoken.selected_alpn_protocol())

@@ -8,7 +8,6 @@ from collections.abc import Collection
 from enum import StrEnum
 
 DOMAIN = "torpor.internal"
-LABELS = 3 + DOMAIN.count(".") + 1
 
 
 class PeerRole(StrEnum):
@@ -30,7 +29,7 @@ def role_of(peer: str, own: str, refused: Collection[str] = ()) -> PeerRole | No
     the `refused` names, or if this is no such name."""
     _, _, deployment = own.split(".", 2)
     labels = peer.split(".", 2)
-    if len(labels) != 3 or peer.count(".") != LABELS - 1 or labels[2] != deployment or peer in refused:
+    if len(labels) != 3 or labels[2] != deployment or peer in refused:
         return None
     try:
         return PeerRole(labels[1])

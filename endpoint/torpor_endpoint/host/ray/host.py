@@ -36,8 +36,8 @@ T = TypeVar("T")
 class RayHost:
     """Instances on a Ray cluster. `address` is Ray's, `logs` the folder of endpoints' output, `called` the URL by which
     instances call this endpoint, if they do; `keep` leaves them running at the end; with `peers` they speak TLS, by its
-    certificates. What an earlier endpoint process of
-    this deployment launched is adopted. Ray's own settings are in `environment`, such as its token."""
+    certificates. What an earlier endpoint process of this deployment launched is adopted. Ray's own settings are in
+    `environment`, such as its token."""
 
     def __init__(
         self,

@@ -177,6 +177,8 @@ class PagesForRouters:
 
         if not ROUTER_NAME.fullmatch(router):
             raise _unread("router is no name of a router")
+        if self.peers.name_of(PeerRole.ROUTER, router) in self.peers.records.refused:
+            raise HTTPException(403, f"{router} is refused (torpor certificates)")
         try:
             found = self.peers.signed(PeerRole.ROUTER, router, key.encode())
         except ValueError as error:

@@ -106,8 +106,7 @@ class RoutingTable(NamedTuple):
     @classmethod
     def read(cls, json: Mapping[str, Any], peers: PeerTls | None = None) -> "RoutingTable":
         """Reads what `table_text` has written. `peers` has what this process proves itself with to instances that speak
-        TLS. Raises KeyError, TypeError, ValueError for what is no table of this
-        release."""
+        TLS. Raises KeyError, TypeError, ValueError for what is no table of this release."""
         endpoints = [
             RoutedEndpoint(
                 one["name"],

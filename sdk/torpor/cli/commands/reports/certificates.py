@@ -26,9 +26,9 @@ def certificates(
     url: Url = None,
 ) -> None:
     """Show or change by what control, routers and instances know each other, with `torpor up --internal-tls on`."""
-    if refuse and new_authority:
+    if refuse is not None and new_authority:
         raise UsageRefused("give --refuse or --new-authority, one at a time")
-    asked = {"refuse": refuse} if refuse else {"authority": "new"} if new_authority else {}
+    asked = {"refuse": refuse} if refuse is not None else {"authority": "new"} if new_authority else {}
     method = "POST" if asked else "GET"
     page = connected(url).json_page(PageName.CERTIFICATES, asked, method, CHANGED_WITHIN_S)
     for line in lines(read(PeerCertificates, page)):

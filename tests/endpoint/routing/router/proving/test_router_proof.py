@@ -14,10 +14,16 @@ from torpor_container.transport.peers.credential import PeerCredential
 from torpor_container.transport.peers.peer_names import PeerRole
 from torpor_container.typed_json import read
 from torpor_endpoint.peers.authority_records import RENEWED_AFTER_S
+from torpor_endpoint.peers.peer_authority import new_key
 from torpor_endpoint.routing.router.control_client import ControlClient
 from torpor_endpoint.routing.router.proving.router_proof import RouterProof
 
-NAME = "r-0123456789abcdef"
+NAME, OTHER = "r-0123456789abcdef", "r-fedcba9876543210"
+UNKNOWN_CURVE = """-----BEGIN PUBLIC KEY-----
+MFYwEAYHKoZIzj0CAQYFK4EEAGMDQgAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==
+-----END PUBLIC KEY-----
+"""
 
 
 class AnsweringControl(ControlClient):
@@ -77,6 +83,7 @@ def test_a_router_asks_again_where_the_control_has_another_authority_and_calls_i
         (None, NAME, "", "no certificates of its own"),
         (TestedPeers(), "control.control", "", "no name of a router"),
         (TestedPeers(), NAME, "no key", "public key"),
+        (TestedPeers(), NAME, UNKNOWN_CURVE, "unknown kind"),
     ],
 )
 def test_a_control_certifies_the_keys_of_routers_alone(
@@ -85,3 +92,12 @@ def test_a_control_certifies_the_keys_of_routers_alone(
     with pytest.raises(HTTPException) as refused:
         asyncio.run(AnsweringControl(tested).answered(router, key))
     assert why in refused.value.detail
+
+
+def test_a_control_signs_nothing_more_for_a_refused_router() -> None:
+    tested = TestedPeers()
+    tested.peers.refuse(tested.peers.name_of(PeerRole.ROUTER, NAME))
+    _, public = new_key()
+    with pytest.raises(HTTPException, match="403"):
+        asyncio.run(AnsweringControl(tested).answered(NAME, public.decode()))
+    assert asyncio.run(AnsweringControl(tested).answered(OTHER, public.decode()))["name"].startswith(OTHER)
