@@ -88,13 +88,16 @@ def run(
 ) -> SimulationResult:
     """Simulate one scenario. `listener` gets the requests in batches as they end, and may stop the simulation by
     raising an exception; `begun` gets the simulation before its first request, and `over` after its last. Of a shadow
-    variant, requests that come while `in_flight_max` are in flight are dropped.
+    variant, requests that come while `in_flight_max` are in flight are dropped. `choose` makes the requests; without
+    it they are those of the trace, and of the steps by which versions took over.
 
     Raises BadTrace for a model that has no profile.
     """
     inputs = inputs.fitting(scenario)
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace), inputs.response_bytes)
     switches = VersionSwitches(inputs.steps, first_s(inputs.trace)) if inputs.steps else None
+    if switches is not None and choose is None:
+        choose = switches.chosen
     tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(
         scenario.plan,
@@ -106,7 +109,7 @@ def run(
         kernel,
         in_flight_max=in_flight_max,
         container_spreads=inputs.container_spreads(scenario),
-        choose=choose if switches is None else switches.chosen,
+        choose=choose,
     )
     _watch(simulation, tally)
     if switches is not None:

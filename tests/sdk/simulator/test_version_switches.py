@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation
+from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.simulator.simulation_inputs import load
 from torpor.simulator.simulation_run import run, simulate
 from torpor.workloads import LedgerFile
 from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 
 MIB = 2**20
@@ -80,3 +83,16 @@ def test_where_the_old_version_is_in_no_memory_nothing_is_loaded_beside_it(ledge
         changed.execute("UPDATE version_steps SET at_s = ? WHERE kind = 'beside'", (NOON_S,))
     result = simulate(LedgerFile(ledger), profiles())  # the step comes before the first call is loaded
     assert (result.warm, result.loads) == (18, 2)
+
+
+def test_a_choice_of_models_is_asked_for_each_request_of_a_ledger_with_steps_too(ledger: Path) -> None:
+    asked = list[str]()
+
+    def chosen(name: str, now_s: float, ready: Placement[SimulatedInstance]) -> SimulatedCall:
+        asked.append(name)
+        return SimulatedCall(OLD, now_s)
+
+    inputs = load(LedgerFile(ledger), profiles())
+    result = run(inputs, inputs.scenario, choose=chosen)
+    assert asked == [OLD] * 10 + [NEW] * 10
+    assert {use.model: use.requests for use in result.models} == {OLD: 20}
