@@ -336,6 +336,6 @@ class Residency(Occupancy):
             self._left.popitem(last=False)
 
     def note(self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0) -> None:
-        """Record a decision: one of this residency's own, or what its keeper was told."""
+        """Record a decision: one of this residency's own, or an order that came to its keeper."""
         if self._record is not None:
             self._record(Decision(now_s, name, action, reason, size_bytes, took_s))

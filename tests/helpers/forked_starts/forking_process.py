@@ -2,7 +2,7 @@
 for each. With the first one it imports what programs of this kind import. It ends when its standard input ends, and
 its children get SIGTERM; so do those of one owner when that process ends.
 
-A message is a `Start` as JSON, with descriptors: the first is told the child's process id, and then how it ended; three
+A message is a `Start` as JSON, with descriptors: the first gets the child's process id, and then how it ended; three
 are the child's standard input, output and error; the others are those that it inherits. What is of another kind goes to
 a process of that kind, which is started for it. A forked endpoint lets its zygotes be forked here, for its own owner.
 

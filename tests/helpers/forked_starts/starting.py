@@ -164,7 +164,8 @@ def forking() -> SharedForking:
 
 
 def _forking() -> list[SharedForking]:
-    return _shared or [_own()] * _own.cache_info().currsize
+    """The process that forks for this one, if there is one."""
+    return _shared or ([_own()] if _own.cache_info().currsize else [])
 
 
 @cache

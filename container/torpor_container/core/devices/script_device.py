@@ -1,4 +1,4 @@
-"""What a user's script is told of its instance's device: which one it is, and how much of it the instance may take."""
+"""What a user's script learns of its instance's device: which one it is, and how much of it the instance may take."""
 
 from collections.abc import Mapping
 from typing import Final

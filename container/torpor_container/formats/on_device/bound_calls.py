@@ -24,7 +24,7 @@ class BoundCalls:
     """One model's calls while it is hot."""
 
     def __init__(self, name: str, device: Device) -> None:
-        """`name` is told in the log."""
+        """`name` is how the log calls the model."""
         self._name = name
         self._device = device
         self._bound: BoundSession | None = None

@@ -139,7 +139,8 @@ def _booster(path: Path, content: bytearray) -> Any:
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
         raise _unread(path, content, "it is neither JSON nor UBJSON") from error
     except XGBoostError as error:
-        if not content.startswith(JSON) and _head(path).startswith(JSON):  # another version has other arrays: it tells
+        # Another version of XGBoost may have arrays of other types. It knows best how to read its own JSON.
+        if not content.startswith(JSON) and _head(path).startswith(JSON):
             return _booster(path, _bytes(path))
         raise _unread(path, content, said_by(error)) from error
     return booster

@@ -11,6 +11,7 @@ import pytest
 import xgboost
 
 from tests.container.helpers.boosters_of_all_objectives import COLUMNS, OBJECTIVES, asked, booster, training
+from tests.container.helpers.boosters_of_other_kinds import KINDS
 from torpor_container.formats.xgboost import flat_conversion, flat_serving
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.formats.xgboost.flat_serving import TRANSFORMS, BoosterFacts
@@ -99,29 +100,18 @@ def test_a_leaf_alone_is_a_tree() -> None:
     assert_equal_to_the_bit(both(trained, asked(4, 10)))
 
 
-def categorical() -> Any:
-    rows = np.random.default_rng(2).integers(0, 4, (200, 2)).astype(np.float32)
-    matrix = xgboost.DMatrix(rows, rows[:, 0], feature_types=["c", "q"], enable_categorical=True, nthread=1)
-    return xgboost.train({"max_cat_to_onehot": 1, "nthread": 1}, matrix, 2)
-
-
-def of_vectors() -> Any:
-    matrix = xgboost.DMatrix(asked(1, 200), np.random.default_rng(1).random((200, 3)), nthread=1)
-    return xgboost.train({"multi_strategy": "multi_output_tree", "tree_method": "hist", "nthread": 1}, matrix, 2)
-
-
 def wide() -> Any:
     matrix = xgboost.DMatrix(np.eye(20, 40_000, dtype=np.float32), np.arange(20.0), nthread=1)
     return xgboost.train({"nthread": 1, "max_depth": 1}, matrix, 1)
 
 
 REASONS: dict[str, Callable[[], Any]] = {
-    "its booster is dart": lambda: booster("reg:squarederror", 1, booster="dart"),
-    "its booster is gblinear": lambda: booster("reg:squarederror", 1, booster="gblinear"),
-    "some of its columns are categories": categorical,
-    "its leaves are vectors": of_vectors,
+    "its booster is dart": KINDS["dart"],
+    "its booster is gblinear": KINDS["linear"],
+    "some of its columns are categories": KINDS["categories"],
+    "its leaves are vectors": KINDS["vectors"],
     "it has 40000 columns, and flat trees know 32768": wide,
-    "it has no trees": lambda: booster("reg:squarederror", 1, rounds=0),
+    "it has no trees": KINDS["no trees"],
 }
 
 

@@ -20,13 +20,15 @@ class ArrivalWindow:
 
 class InstanceLane:
     """The instance's own requests of a window are those in its places from `next` to `end`; it has had the ones before.
-    The one in place `stop`, whose number is `limit`, is the first that may find it busy; NEVER if none may."""
+    The one in place `stop`, whose number is `limit`, is the first that may find it busy; NEVER if none may.
+    `number` is its own place among all lanes."""
 
-    __slots__ = ("due_s", "end", "instance", "kernel", "limit", "next", "stop")
+    __slots__ = ("due_s", "end", "instance", "kernel", "limit", "next", "number", "stop")
 
     NEVER = -1
 
-    def __init__(self, instance: SimulatedInstance, kernel: Kernel) -> None:
+    def __init__(self, number: int, instance: SimulatedInstance, kernel: Kernel) -> None:
+        self.number = number
         self.instance = instance
         self.kernel = kernel
         self.next = self.end = self.stop = 0

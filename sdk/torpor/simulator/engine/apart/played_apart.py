@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torpor.simulator.engine.apart.instance_lane import ArrivalWindow, InstanceLane
 from torpor.simulator.engine.call_records import BATCH_MAX, CallsApart, CountsApart, SimulatedCall
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
+from torpor.simulator.engine.variant.making_instances import Recorded
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads import Chunk, Trace
 from torpor_container.core.residency import Decision
@@ -30,8 +31,6 @@ from torpor_endpoint.core.placement import WALK_MAX, Placement
 
 REQUESTS_EACH = 64
 """A window has so many requests for each instance, as far as its chunk has them, and at least a batch."""
-
-Recorded = Callable[[str, Decision], None]
 
 
 def _at_s(decided: tuple[str, Decision]) -> float:
@@ -55,7 +54,7 @@ class PlayedApart:
         self._calls = calls
         self._counts = counts
         self._recorded = recorded
-        self._decisions: list[tuple[str, Decision]] = []  # that are not told yet, by slot
+        self._decisions: list[tuple[str, Decision]] = []  # not handed over yet, with their slots
         self._tell = tell
         self._lanes: list[InstanceLane] = []
         self._lane_of: dict[SimulatedInstance, InstanceLane] = {}
@@ -63,11 +62,11 @@ class PlayedApart:
 
     def add(self, instance: SimulatedInstance, kernel: Kernel) -> None:
         """One more instance, before the first request."""
-        lane = self._lane_of[instance] = InstanceLane(instance, kernel)
+        lane = self._lane_of[instance] = InstanceLane(len(self._lanes), instance, kernel)
         self._lanes.append(lane)
 
     def decided(self, slot: str, decision: Decision) -> None:
-        """Keep a decision of one instance until those of all can be told in order of time."""
+        """Keep a decision of one instance until those of all can be handed over in order of time."""
         self._decisions.append((slot, decision))
 
     def play(self, trace: Trace) -> None:
@@ -141,9 +140,8 @@ class PlayedApart:
             self._numbers = np.concatenate((self._numbers, more))
         numbers = self._numbers[models]
         if (numbers < 0).any():
-            places = {lane.instance: place for place, lane in enumerate(self._lanes)}
             for model in np.unique(models[numbers < 0]).tolist():
-                self._numbers[model] = places[self._ready.first(trace.names[model], 1)[0]]
+                self._numbers[model] = self._lane_of[self._ready.first(trace.names[model], 1)[0]].number
             numbers = self._numbers[models]
         return numbers
 
@@ -188,13 +186,13 @@ class PlayedApart:
                 lane.next += 1
                 chosen.instance.arrive(window.models[lane.next - 1])
                 if chosen is not lane and chosen.is_limited(window, busy_min):
-                    heappush(limits, (chosen.limit, lanes.index(chosen)))
+                    heappush(limits, (chosen.limit, chosen.number))
             if lane.is_limited(window, busy_min):
                 heappush(limits, (lane.limit, place))
 
     def _chosen(self, window: ArrivalWindow, place: int, busy_min: int, most: int) -> InstanceLane:
-        """Whose request this is, now that its own instance is busy and all have `most` in flight at most. Bring those
-        that placement looks at to its moment."""
+        """The lane that gets this request, whose own instance is busy, while all have `most` in flight at most. Bring
+        those that placement looks at to the moment of the request."""
         model, number, time_s = window.models[place], window.numbers[place], window.times_s[place]
         looked_at = 2 if self._ready.bound(most) == busy_min else len(self._lanes)
         while True:
@@ -213,7 +211,6 @@ class PlayedApart:
             lane.next = lane.end
         due = [(lane.due_s, place) for place, lane in enumerate(self._lanes) if lane.is_due()]
         heapify(due)
-        numbers = {lane: place for place, lane in enumerate(self._lanes)}
         for place in places:
             time_s, model = window.times_s[place], window.models[place]
             while due and due[0][0] <= time_s:
@@ -226,4 +223,4 @@ class PlayedApart:
             lane.kernel.run(time_s)
             lane.instance.arrive(model)
             if lane.is_due():
-                heappush(due, (lane.due_s, numbers[lane]))
+                heappush(due, (lane.due_s, lane.number))
