@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from torpor_container.content.media import parameters
 from torpor_container.content.open_inference.known_json import (
     BODY_MAX_BYTES,
+    KNOWN_MAX_BYTES,
     JsonPart,
     KnownJson,
     known_input,
@@ -79,7 +80,7 @@ def read_request(body: bytes, content_type: str) -> InferRequest:
         raise BadInput(f"{HEADER_SIZE}={told.size[:20]!r} is no length of the JSON in a body of {len(body)} bytes")
     if size == 0:
         return InferRequest({}, ALL_OUTPUTS, True, None, body, told.model_name, told.model_version)
-    if size == len(body) or len(body) > BODY_MAX_BYTES:
+    if size == len(body) or size > KNOWN_MAX_BYTES or len(body) > BODY_MAX_BYTES:
         return _read(body, size, told)[0]
     text, request_id = without_id(body[:size])
     if text is None:
@@ -128,11 +129,13 @@ def _read(body: bytes, size: int, told: _Told) -> tuple[InferRequest, JsonPart |
 def _is_its_id(request_id: str, part: JsonPart, text: bytes, data: bytes) -> bool:
     """Whether this JSON, from which the text was taken, says the same as before but for the id. Not for an empty text,
     which shows nothing."""
+    if not request_id or part.request_id != request_id:
+        return False
     try:
         _, without = _read(text + data, len(text), NOTHING_TOLD)
     except BadInput:
         return False
-    return bool(request_id) and without == part._replace(request_id="") and part.request_id == request_id
+    return without == part._replace(request_id="")
 
 
 @lru_cache(maxsize=256)

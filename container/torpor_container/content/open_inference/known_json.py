@@ -72,10 +72,9 @@ class KnownJson(dict[bytes, JsonPart]):
     """By what `without_id` leaves of it."""
 
     def keep(self, text: bytes, part: JsonPart) -> None:
-        if len(text) <= KNOWN_MAX_BYTES:
-            if len(self) >= KNOWN_MAX:
-                self.clear()
-            self[text] = part
+        if len(self) >= KNOWN_MAX:
+            self.clear()
+        self[text] = part
 
 
 def without_id(text: bytes) -> tuple[bytes | None, str | None]:
