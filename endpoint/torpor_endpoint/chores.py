@@ -96,7 +96,7 @@ class Chores:
 
         account = self._parts.account
         elsewhere = self._parts.options.instances_on != LOCAL  # the other one manages the same instances then
-        await turn(account.pulse, account.proof, asyncio.sleep, end_process if elsewhere else lambda: None)
+        await turn(account.pulse, account.proof, asyncio.sleep, end_process if elsewhere else None)
 
     # -- on the way with a travelling clock ------------------------------------------------------------------------
     def quiet_s(self, chore: str, gone_s: float) -> float | None:

@@ -89,9 +89,9 @@ class LogCopies:
         """Write the streams into the folder that it lacks, or has an older copy of."""
         try:
             for path, at_ms in self._database.rows("SELECT path, at_ms FROM log_copies"):
-                self._copied[path] = at_ms
                 if self._lacks(path, at_ms):
                     self._write(path, at_ms)
+                self._copied[path] = at_ms  # not before: a copy whose file is known and not there is deleted
         except (DatabaseFault, OSError, ValueError, zlib.error) as error:
             log.warning("the logs of the endpoint before cannot be brought here: %s", error)
 

@@ -108,15 +108,15 @@ async def turn(
     pulse: LoopPulse,
     proof: LeaseProof,
     pause: Callable[[float], Awaitable[None]],
-    given_up: Callable[[], None] = lambda: None,
+    given_up: Callable[[], None] | None = None,
 ) -> None:
-    """Count the turns of this event loop, for ever, and look whether beats arrive. `given_up` is called where they do
-    not, and another endpoint waits."""
+    """Count the turns of this event loop, for ever, and look whether beats arrive. `given_up` ends the process where
+    they do not, and another endpoint waits; without it the loop goes on."""
     try:
         while True:
             pulse.turn()
             proof.look()
-            if proof.is_given_up:
+            if given_up is not None and proof.is_given_up:
                 log.critical(UNPROVEN, GIVEN_UP_LOOKS * BEAT_S)
                 given_up()
                 return

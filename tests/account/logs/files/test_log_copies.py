@@ -129,6 +129,19 @@ def test_a_database_that_is_away_costs_no_line(tmp_path: Path) -> None:
     assert next_machine(lambda part: database, tmp_path / "second").text() == "one\n"
 
 
+def test_a_copy_that_the_folder_could_not_take_stays_in_the_database(opened: OpenPart, tmp_path: Path) -> None:
+    first = Machine(tmp_path / "first", opened)
+    first.says("one\n", 100)
+    first.copies.copied()
+    second = Machine(tmp_path / "second", lambda part: first.database)
+    second.folder.write_text("no folder")
+    second.copies.restore()
+    second.folder.unlink()
+    second.copies.copied()
+    second.copies.restore()
+    assert second.text() == "one\n"
+
+
 def test_a_row_that_names_no_log_is_not_written(
     opened: OpenPart, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

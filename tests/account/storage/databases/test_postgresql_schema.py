@@ -1,6 +1,7 @@
 """One endpoint at a time uses a PostgreSQL database, also where connections break."""
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tests.account.helpers.postgresql_server import PostgresqlServer
 from tests.account.storage.databases.test_database import INSERT, PART
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import soon, until
-from torpor_account.core.outages.lease_proof import LeaseProof
+from torpor_account.core.outages.lease_proof import GIVEN_UP_LOOKS, LeaseProof
 from torpor_account.core.outages.loop_pulse import LoopPulse
 from torpor_account.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
@@ -356,6 +357,24 @@ def test_a_loop_gives_the_lease_up_where_no_beat_arrives_and_another_waits() -> 
     proof.proved(waits=True)
     asyncio.run(turn(LoopPulse(), proof, pause, lambda: told.append("x")))
     assert told == ["x"]
+
+
+def test_a_loop_whose_process_need_not_end_turns_on_although_no_beat_arrives(caplog: pytest.LogCaptureFixture) -> None:
+    from torpor_account.storage.databases.postgresql_heartbeat import turn
+
+    class Over(Exception):
+        pass
+
+    async def pause(seconds: float) -> None:
+        if next(pauses) > 2 * GIVEN_UP_LOOKS:
+            raise Over
+
+    pauses, proof = count(), LeaseProof()
+    proof.proved(waits=True)
+    with pytest.raises(Over):
+        asyncio.run(turn(LoopPulse(), proof, pause))
+    assert proof.is_given_up
+    assert not caplog.records
 
 
 def wrote(database: Database) -> bool:
