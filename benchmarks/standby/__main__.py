@@ -62,10 +62,10 @@ def run(folder: Path, faults: int, seed: int) -> dict[str, object]:
             ending.callback(router.stop)
             router.start()
         callers = Callers([router.url for router in routers], answers, PLAN.threads, seed, PAUSE_S)
-        writes = KeptWrites(pair.for_callers)
-        faulty = PairFaults(pair, watch, writes, dice)
         _call_each(routers[0].url, answers)
         instances, began_s = _instances(pair), time.monotonic()
+        writes = KeptWrites(pair.for_callers)
+        faulty = PairFaults(pair, watch, writes, dice)
         callers.start()
         try:
             for kind in kinds_of(faults, dice):

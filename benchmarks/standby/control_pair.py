@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -100,7 +100,7 @@ def pair_of_controls(folder: Path) -> Iterator[ControlPair]:
     os.environ |= {"AWS_ACCESS_KEY_ID": "standby", "AWS_SECRET_ACCESS_KEY": "standby"}
     with ExitStack() as running:
         postgresql = running.enter_context(server())
-        ways = running.enter_context(_ways_loop())
+        ways = running.enter_context(closing(WaysLoop()))
         (folder / "store").mkdir()
         store = running.enter_context(Stand(folder / "store"))
         os.environ["KUBECONFIG"] = running.enter_context(_cluster(folder / "cluster"))
@@ -130,7 +130,7 @@ def pair_of_controls(folder: Path) -> Iterator[ControlPair]:
             for name, stand, database in zip(NAMES, stands, databases, strict=True)
         }
         for stand in stands:
-            running.callback(partial(stand.__exit__))
+            running.push(stand)
         environment = stands[0].environment
         names = WayByName(for_routers, environment), WayByName(for_callers, environment)
         yield ControlPair(postgresql.url, ways, serving, controls, *names, store)
@@ -139,15 +139,6 @@ def pair_of_controls(folder: Path) -> Iterator[ControlPair]:
 async def _reached(url: str) -> Far:
     """The server's own socket."""
     return await asyncio.open_unix_connection(f"{url.rpartition('host=')[2]}/.s.PGSQL.5432")
-
-
-@contextmanager
-def _ways_loop() -> Iterator[WaysLoop]:
-    loop = WaysLoop()
-    try:
-        yield loop
-    finally:
-        loop.close()
 
 
 @contextmanager

@@ -61,9 +61,6 @@ class WriteWatch:
         """The control that has the lease."""
         return str(self._rows("SELECT control FROM watch.holders ORDER BY number DESC LIMIT 1")[0][0])
 
-    def takeovers(self) -> int:
-        return int(self._rows("SELECT count(*) - 1 FROM watch.holders")[0][0])
-
     def rows_written(self) -> int:
         """The rows that all controls have committed."""
         return int(self._rows("SELECT last_value FROM watch.rows_written")[0][0])
@@ -71,9 +68,9 @@ class WriteWatch:
     def late(self) -> list[LateWrite]:
         return [LateWrite(*row) for row in self._rows("SELECT * FROM watch.late")]
 
-    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         with self._connected() as connection:
-            return connection.execute(statement, values).fetchall()
+            return connection.execute(statement).fetchall()
 
     @contextmanager
     def _connected(self) -> "Iterator[psycopg.Connection[tuple[Any, ...]]]":

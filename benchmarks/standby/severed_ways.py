@@ -52,7 +52,6 @@ class SeverableWay:
         self._passes = asyncio.Event()
         self._cut = False
         self._near: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
 
     async def begin(self) -> None:
@@ -86,9 +85,6 @@ class SeverableWay:
         if self._cut:
             writer.transport.abort()
             return
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self._near.add(writer)
         try:
             with suppress(OSError, asyncio.CancelledError):  # it is cancelled as the loop ends
@@ -97,7 +93,6 @@ class SeverableWay:
                 await self._carried((reader, writer), (far_reader, far_writer))
         finally:
             self._near.discard(writer)
-            self._tasks.discard(task)
             writer.transport.abort()
 
     async def _carried(self, near: Far, far: Far) -> None:
