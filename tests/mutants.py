@@ -100,7 +100,7 @@ ROOMS: dict[str, MutatedRoom] = {
     ),
     "old_links": _part_of_access("old_links.py", "test_old_links.py"),
     "condition_keys": _part_of_access("condition_keys.py", "test_condition_keys.py"),
-    "rights": _part_of_access("rights", "rights"),
+    "rights": _part_of_access("rights", "rights test_condition_keys.py"),
     "signing": _part_of_access(
         "chunks.py claims.py known_keys.py rates.py signatures.py",
         "test_chunks.py test_claims.py test_known_keys.py test_rates.py test_signatures.py test_signed_texts.py",
@@ -115,7 +115,6 @@ ROOMS: dict[str, MutatedRoom] = {
         ENDPOINT,
         "sending",
         "scaling",
-        "placement",
         "rollouts",
         "lineage",
         "search",
@@ -135,6 +134,10 @@ ROOMS: dict[str, MutatedRoom] = {
         "traffic",
         "testing",
         "warm_steps",
+    ),
+    "placement": MutatedRoom(
+        (f"{ENDPOINT}/placement.py",),
+        (f"{CORES[ENDPOINT]}/test_placement.py", f"{CORES[ENDPOINT]}/routing/test_handing_over.py"),
     ),
     "versions": MutatedRoom(
         (f"{CONTAINER}/versions", f"{ENDPOINT}/versions"),

@@ -160,6 +160,20 @@ def test_a_number_out_of_range_is_refused(number: int) -> None:
         idle().offer(number, One(number))
 
 
+def test_nothing_is_ready_at_first() -> None:
+    ready = Placement[One]()
+    assert (len(ready), list(ready), ready.get(0), ready.withdraw(0), ready.in_flight) == (0, [], None, None, 0)
+
+
+@given(models, some_slots, st.integers(1, 10))
+def test_the_first_instances_of_a_model_are_those_at_the_beginning_of_its_order(
+    model: str, slots: set[int], count: int
+) -> None:
+    found = [one.slot for one in idle(slots).first(model, count)]
+    first = order(model, slots)[:count]
+    assert found == first if count < len(slots) else sorted(found) == sorted(slots)
+
+
 # -- load --------------------------------------------------------------------------------------------------------------
 def test_a_hot_model_gets_a_second_copy_and_only_then() -> None:
     owner, second, *_ = order("hot", SLOTS)
@@ -187,6 +201,18 @@ def test_no_instance_gets_more_than_it_may_have_while_another_has_room(model: st
     ready.most = most
     chosen = pick(model, ready)
     assert in_flight[chosen] < most or min(load) >= most
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(1, 4))
+def test_there_is_room_where_an_instance_has_fewer_requests_than_it_may_have(load: list[int], most: int) -> None:
+    ready = placement(dict(enumerate(load)))
+    ready.most = most
+    assert ready.has_room == (min(load) < most)
+
+
+def test_an_instance_may_have_any_number_of_requests_where_nothing_bounds_them() -> None:
+    assert placement({0: 1_000_000}).has_room
+    assert placement({0: 1_000_000, 1: 2_000_000}).bound(3_000_000) == 1_875_001
 
 
 @pytest.mark.parametrize("count", [1, 2, WALK_MAX, 2 * WALK_MAX])
@@ -240,6 +266,7 @@ def test_it_picks_the_first_in_order_that_is_not_busy_whatever_happened_before(
         elif what == "answer" and instances[number].in_flight:
             instances[number].answered()
         in_flight = {one.slot: one.in_flight for one in ready}
+        assert ready.in_flight == sum(in_flight.values())
         bound = max(BUSY_MIN, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
         for model in ("a", "b"):
             free = [slot for slot in order(model, in_flight.keys()) if in_flight[slot] < bound]
@@ -263,6 +290,20 @@ def test_a_variant_of_weight_zero_gets_nothing(shares: list[float], point: float
     weights = [(str(index), share) for index, share in enumerate(shares)]
     chosen = weighted(weights, point)
     assert dict(weights)[chosen] > 0 or not any(shares)
+
+
+@pytest.mark.parametrize(
+    ("shares", "point", "chosen"),
+    [
+        ((0, 1, 1), 0.0, 1),
+        ((1, 1, 0), 0.5, 1),
+        ((1, 3, 0), 1.0, 1),  # the last one that has a share
+        ((0, 0, 0), 0.0, 0),
+        ((0, 0, 0), 1.0, 0),
+    ],
+)
+def test_a_share_begins_at_its_lower_end(shares: tuple[float, ...], point: float, chosen: int) -> None:
+    assert weighted(list(enumerate(shares)), point) == chosen
 
 
 @given(models, some_slots, st.data())

@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 RULE: Final = "must be NAME=GROUP,NAME=GROUP…: each name once, and each group the name of a model package group"
 GROUP: Final = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 NAME: Final = re.compile(r"[^\s/@=,][^@=,]*")
-
-NO_FEEDS: Mapping[str, str] = MappingProxyType({})
 
 
 def group_feeds(text: str) -> Mapping[str, str]:

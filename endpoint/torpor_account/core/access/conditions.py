@@ -206,12 +206,3 @@ def condition_test(operator: str, key: str, values: Sequence[str], *, variables:
     spelled = map(without_slash, values) if key.lower() == TARGET_MODEL else values
     matchers = tuple(known.make(value, variables) for value in spelled)
     return ConditionTest(operator, key.lower(), tuple(values), matchers, known.negated, if_exists, set_of, key)
-
-
-def is_address(text: str) -> bool:
-    """Whether `aws:SourceIp` can have this value."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

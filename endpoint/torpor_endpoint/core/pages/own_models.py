@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_container.typed_json import read, written
+from torpor_container.typed_json import written
 from torpor_endpoint.core.pages import Json
 
 MayInvoke = Callable[[str, str], bool]
@@ -75,7 +75,3 @@ def _models(served: ServedModels, called: Sequence[CalledModel], may_invoke: May
 
 def own_models_page(endpoints: Iterable[OwnEndpoint]) -> Json:
     return {"endpoints": written(list(endpoints))}
-
-
-def read_own_models(page: Json) -> tuple[OwnEndpoint, ...]:
-    return read(tuple[OwnEndpoint, ...], page["endpoints"])

@@ -32,11 +32,6 @@ class Prices:
         """The price of an hour of an endpoint's instance of this type, without its volume."""
         return self.usd(size)
 
-    def usd_by_the_hour(self, size: str, instance_hours: float) -> float | None:
-        """The price of so many hours of instances of this type, without their volumes."""
-        per_hour = self.usd(size)
-        return None if per_hour is None else per_hour * instance_hours
-
 
 def by_item(quotes: Iterable[Quote]) -> Mapping[str, Quote]:
     return MappingProxyType({quote.item: quote for quote in quotes})

@@ -9,7 +9,7 @@ from math import inf
 
 from torpor_endpoint.core.components.component_records import PlacementStrategy
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount
-from torpor_endpoint.core.packing.instance_demand import further_instance
+from torpor_endpoint.core.packing.further_instances import further_instance
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 from torpor_endpoint.core.packing.scale_in_plans import CopyMove, shrink
 from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from torpor_endpoint.core.components.component_records import ComponentSpecification, specification_on
 from torpor_endpoint.core.packing.compute_amounts import ComputeAmount, schedulable
-from torpor_endpoint.core.packing.instance_demand import next_pool
+from torpor_endpoint.core.packing.further_instances import next_pool
 from torpor_endpoint.core.resource_records import InstanceTypePool, Variant
 from torpor_endpoint.host.launch import size_of
 
@@ -34,7 +34,7 @@ def specified_type(
     none."""
     types = [one.instance_type for one in sorted(pools_of(variant), key=lambda pool: pool.priority)]
     found = {kind: one for kind in types if (one := specification_on(specifications, kind)) is not None}
-    best = next_pool(pools_of(variant), (), _needs(found), rooms(variant, strict=strict))
+    best = next_pool(pools_of(variant), _needs(found), rooms(variant, strict=strict))
     kind = next(iter(found), None) if best is None else best.instance_type
     return None if kind is None else (kind, found[kind])
 

@@ -14,7 +14,7 @@ from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.simulated_variant import SimulatedLife
 from torpor.simulator.engine.sizing_rounds import PERIOD_S
 from torpor.simulator.engine.virtual_time import Kernel
-from torpor_endpoint.core.packing.instance_demand import further_instance
+from torpor_endpoint.core.packing.further_instances import further_instance
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 from torpor_endpoint.core.packing.scale_in_plans import CopyMove
 from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from torpor_account.core.access.conditions import BadPolicy, condition_test, is_address
+from torpor_account.core.access.conditions import BadPolicy, condition_test
 from torpor_account.core.access.text_patterns import UNKNOWN
 
 DAYS = ("2025-12-31T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
@@ -161,7 +161,3 @@ def test_a_target_model_may_be_spelled_with_the_slash_that_aws_drops() -> None:
     wanted = condition_test("StringEquals", "sagemaker:TargetModel", ["/a/m.tar.gz"], variables=True)
     assert wanted.holds({"sagemaker:targetmodel": ["a/m.tar.gz"]}.get)
     assert not holds("StringEquals", "/a", ["a"]), "of another key the slash counts"
-
-
-def test_what_an_address_is() -> None:
-    assert [is_address(text) for text in ("10.0.0.1", "::1", "10.0.0.0/8", "host")] == [True, True, False, False]

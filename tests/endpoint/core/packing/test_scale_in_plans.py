@@ -5,13 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.endpoint.core.packing.helpers.packed import copy, fleets, instance
 from tests.helpers.example_counts import tries
-from torpor_endpoint.core.lifecycle import IllegalMove
 from torpor_endpoint.core.packing.compute_amounts import total
-from torpor_endpoint.core.packing.copy_moves import MOVE_PHASES, OLD_SERVES, MoveEvent, MovePhase, move_phase
 from torpor_endpoint.core.packing.packed_instances import PackedInstance
 from torpor_endpoint.core.packing.scale_in_plans import IDLE_S, CopyMove, quiet_until_s, scale_in, shrink
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
@@ -112,35 +109,3 @@ def test_instances_that_are_too_many_leave_empty_and_no_copy_is_lost(fleet: list
     assert sum(len(one.copies) for one in moved) == sum(len(one.copies) for one in fleet)
     assert all(total(one.needs for one in each.copies).fits(each.size) for each in moved)
     assert {move.to for move in plan.moves}.isdisjoint({*sources, *plan.released})
-
-
-# -- one move ----------------------------------------------------------------------------------------------------------
-class Moving(RuleBasedStateMachine):
-    """A copy on the move, whatever happens to it and to its successor."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.phase = MovePhase.PLANNED
-        self.successor_serves = False
-        self.copy_stays = True
-
-    @rule(event=st.sampled_from(MoveEvent))
-    def happens(self, event: MoveEvent) -> None:
-        if event not in MOVE_PHASES[self.phase]:
-            with pytest.raises(IllegalMove):
-                move_phase(self.phase, event)
-            return
-        self.phase = move_phase(self.phase, event)
-        self.successor_serves |= event is MoveEvent.READY
-        self.copy_stays &= event is not MoveEvent.LEFT
-
-    @invariant()
-    def a_copy_that_goes_on_purpose_has_a_successor_that_serves(self) -> None:
-        if self.phase not in OLD_SERVES:
-            assert self.successor_serves
-        if self.phase is MovePhase.DONE:
-            assert not self.copy_stays
-
-
-TestMoving = Moving.TestCase
-TestMoving.settings = settings(max_examples=40, stateful_step_count=8)

@@ -3,6 +3,7 @@
 import json
 
 from torpor_container import wire
+from torpor_container.typed_json import read
 from torpor_endpoint.core.pages.own_models import (
     CalledModel,
     OwnEndpoint,
@@ -10,7 +11,6 @@ from torpor_endpoint.core.pages.own_models import (
     ServedModels,
     own_models,
     own_models_page,
-    read_own_models,
 )
 
 
@@ -25,7 +25,7 @@ def test_models_in_memory_and_called_ones_are_there_if_they_may_be_invoked() -> 
     assert found == (OwnEndpoint("houses", (OwnModel("a/1", 0, 0, 2, 10), OwnModel("a/2", 7, 3, 0, 0))),)
     page = own_models_page(found)
     assert "b/" not in json.dumps(page)
-    assert read_own_models(page) == found
+    assert read(tuple[OwnEndpoint, ...], page["endpoints"]) == found
 
 
 def test_the_one_model_of_an_endpoint_has_no_name() -> None:
