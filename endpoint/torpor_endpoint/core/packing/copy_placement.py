@@ -61,10 +61,10 @@ def place_most(
     return places, left
 
 
-def _preference(copy: PackedCopy, instance: PackedInstance, tight: bool) -> tuple[float, float, int]:
+def _preference(copy: PackedCopy, instance: PackedInstance, tight: bool) -> tuple[float, ...]:
     """Less is better."""
     if copy.strategy is PlacementStrategy.BINPACK:
-        return -instance.fullness, 0, instance.number
+        return -instance.fullness, instance.number
     second = -instance.fullness if tight else len(instance.copies)
     return instance.count(copy.name.component), second, instance.number
 
@@ -108,5 +108,4 @@ class _Search:
             if self._from(position + 1):
                 return True
             self._instances[index] = before
-            del self._places[copy.name]
         return False

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from torpor_container.frozen_class import frozen
-from torpor_endpoint.core.packing.copy_placement import Places, place_all
+from torpor_endpoint.core.packing.copy_placement import place_all
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedInstance
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
@@ -100,25 +100,20 @@ def _consolidated(instances: list[PackedInstance], step: int) -> list[CopyMove]:
     """The moves that empty at most `step` instances, those with least on them first. All copies of an instance move, or
     none, and no copy moves twice. So more instances may stay than the fewest that could hold all copies."""
     moves: list[CopyMove] = []
-    remaining = list(instances)
+    remaining = {one.number: one for one in instances}
     emptied = 0
     for source in sorted(instances, key=lambda one: (one.fullness, len(one.copies), -one.number)):
-        present = next((one for one in remaining if one.number == source.number), None)
-        if emptied >= step or present is None or not present.copies or present.copies != source.copies:
+        got_copies = remaining[source.number].copies != source.copies
+        if emptied >= step or got_copies or not source.copies:
             continue
-        others = [one for one in remaining if one.number != source.number and one.copies]
+        others = [one for one in remaining.values() if one.number != source.number and one.copies]
         places = place_all(source.copies, others, tight=True)
         if places is None:
             continue
-        moves.extend(CopyMove(copy.name, source.number, places[copy.name]) for copy in source.copies)
-        remaining = [_with(one, source, places) for one in remaining if one.number != source.number]
+        for copy in source.copies:
+            to = places[copy.name]
+            moves.append(CopyMove(copy.name, source.number, to))
+            remaining[to] = remaining[to].holding(copy)
+        del remaining[source.number]
         emptied += 1
     return moves
-
-
-def _with(instance: PackedInstance, source: PackedInstance, places: Places) -> PackedInstance:
-    """The instance with those of the source's copies that go there."""
-    for copy in source.copies:
-        if places[copy.name] == instance.number:
-            instance = instance.holding(copy)
-    return instance

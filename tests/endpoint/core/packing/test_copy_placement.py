@@ -92,6 +92,21 @@ def test_binpack_takes_the_fullest_that_has_room() -> None:
     assert place(replace(packed, strategy=SPREAD), instances) == 0
 
 
+def test_copies_that_are_to_stand_tight_go_to_the_fullest_with_as_few_of_their_component() -> None:
+    instances = [instance(0, copy("a", 0, 1)), instance(1, copy("b", 0, 2), copy("b", 1, 2))]
+    one = copy("c", 0)
+    assert (place(one, instances), place(one, instances, tight=True)) == (0, 1)
+    assert place_most([one], instances)[0] == place_all([one], instances) == {one.name: 0}
+    assert place_most([one], instances, tight=True)[0] == place_all([one], instances, tight=True) == {one.name: 1}
+    assert place(copy("b", 2), instances, tight=True) == 0
+
+
+def test_the_largest_of_several_copies_is_placed_first_and_of_equals_the_first_by_name() -> None:
+    small, large, other = copy("a", 0, 1), copy("b", 0, 5), copy("c", 0, 5)
+    three = [instance(number) for number in range(3)]
+    assert place_all([small, other, large], three) == {large.name: 0, other.name: 1, small.name: 2}
+
+
 @pytest.mark.parametrize("needs", [{"memory": 9}, {"cores": 4.25}, {"accelerators": 3}])
 def test_a_copy_that_needs_more_of_anything_than_there_is_fits_nowhere(needs: dict[str, float]) -> None:
     assert place(copy("c", 0, **needs), [instance(0), instance(1)]) is None
@@ -136,6 +151,7 @@ def test_a_search_that_finds_no_way_soon_gives_up() -> None:
 
 
 def test_the_pool_for_copies_is_smaller_than_the_machine() -> None:
+    assert 0.5 < MEMORY_SHARE < 1
     assert schedulable(16384, 4, 1) == ComputeAmount(16384 * MEMORY_SHARE, 4, 1)
     observed = schedulable(16384, 4, 1, strict=True)
     assert ComputeAmount(1024, 1, 1).fits(observed)

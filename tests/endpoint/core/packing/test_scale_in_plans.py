@@ -10,9 +10,10 @@ from tests.endpoint.core.packing.helpers.packed import copy, fleets, instance
 from tests.helpers.example_counts import tries
 from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.packed_instances import PackedInstance
-from torpor_endpoint.core.packing.scale_in_plans import IDLE_S, CopyMove, quiet_until_s, scale_in, shrink
+from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in, shrink
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
+TEN_MINUTES_S = 600.0
 CONSOLIDATION = ScaleIn(ScaleInStrategy.CONSOLIDATION, step_max=2, cooldown_s=300.0)
 IDLE_RELEASE = ScaleIn(ScaleInStrategy.IDLE_RELEASE)
 
@@ -34,11 +35,11 @@ def after(instances: list[PackedInstance], moves: tuple[CopyMove, ...]) -> list[
 @pytest.mark.parametrize("policy", [None, IDLE_RELEASE, CONSOLIDATION])
 def test_an_instance_without_copies_leaves_after_ten_minutes_and_not_before(policy: ScaleIn | None) -> None:
     fleet = [instance(0, copy("c", 0)), empty(1, 100.0), empty(2, 100.0)]
-    assert scale_in(fleet, policy, 0, 100.0 + IDLE_S - 1, 100.0 + IDLE_S - 1).released == ()
-    assert scale_in(fleet, policy, 0, 100.0 + IDLE_S, 100.0 + IDLE_S).released == (2, 1)
-    assert scale_in(fleet, policy, 2, 100.0 + IDLE_S, 100.0 + IDLE_S).released == (2,)
-    assert scale_in(fleet, policy, 3, 100.0 + IDLE_S, 100.0 + IDLE_S).released == ()
-    assert quiet_until_s(fleet, IDLE_RELEASE, 0, 100.0) == 100.0 + IDLE_S
+    assert scale_in(fleet, policy, 0, 100.0 + TEN_MINUTES_S - 1, 100.0 + TEN_MINUTES_S - 1).released == ()
+    assert scale_in(fleet, policy, 0, 100.0 + TEN_MINUTES_S, 100.0 + TEN_MINUTES_S).released == (2, 1)
+    assert scale_in(fleet, policy, 2, 100.0 + TEN_MINUTES_S, 100.0 + TEN_MINUTES_S).released == (2,)
+    assert scale_in(fleet, policy, 3, 100.0 + TEN_MINUTES_S, 100.0 + TEN_MINUTES_S).released == ()
+    assert quiet_until_s(fleet, IDLE_RELEASE, 0, 100.0) == 100.0 + TEN_MINUTES_S
     assert quiet_until_s(fleet, policy, 3, 0.0) == float("inf")
 
 
@@ -51,6 +52,31 @@ def test_the_instance_with_least_on_it_is_emptied_after_the_cooldown() -> None:
     assert scale_in(fleet, IDLE_RELEASE, 0, 300.0, 0.0).moves == ()
     assert quiet_until_s(fleet, CONSOLIDATION, 0, 50.0) == 350.0
     assert quiet_until_s(fleet, IDLE_RELEASE, 0, 50.0) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("copies", "source"),
+    [
+        (((2,), (2,), (2,)), 2),  # of equals the last one
+        (((2,), (1, 1), (4,)), 0),  # it has fewer copies
+        (((2, 2), (3,), (4,)), 1),  # it is less full
+        (((2,), (), (4,)), 0),  # it is empty once they have moved, as the other is now
+    ],
+)
+def test_the_one_that_is_emptied_first_has_least_to_move(copies: tuple[tuple[int, ...], ...], source: int) -> None:
+    fleet = [
+        instance(at, *(copy(f"c{at}-{number}", 0, memory) for number, memory in enumerate(held)))
+        for at, held in enumerate(copies)
+    ]
+    plan = scale_in(fleet, replace(CONSOLIDATION, step_max=1), 0, 300.0, 0.0)
+    assert {move.source for move in plan.moves} == {source}
+    assert len(plan.moves) == len(copies[source])
+
+
+def test_an_instance_that_got_copies_keeps_them() -> None:
+    fleet = [instance(0, copy("a", 0, 1)), instance(1, copy("b", 0, 2)), instance(2, copy("c", 0, 7))]
+    moves = scale_in(fleet, replace(CONSOLIDATION, step_max=9), 0, 300.0, 0.0).moves
+    assert [(move.copy.component, move.source, move.to) for move in moves] == [("a", 0, 2)]
 
 
 def test_an_instance_whose_copies_do_not_all_fit_elsewhere_keeps_them_all() -> None:
