@@ -22,7 +22,7 @@ Tiers = Mapping[str, ModelTier]
 async def tiers_of(instance: Incarnation, models: Iterable[str]) -> Tiers | None:
     """Where an instance has each of these models; None if it does not answer, or is of another release."""
     body = json.dumps({"models": [spelling_of(model) for model in models]}).encode()
-    container = _keeping(instance)
+    container = keeping(instance)
     try:
         answer = await container.upstream.send("POST", wire.TIERS, JSON, [body], ANSWER_WITHIN_S)
         if answer.status != 200:
@@ -38,7 +38,7 @@ async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> b
     in memory then."""
     body = json.dumps({"model": spelling_of(model)}).encode()
     try:
-        answer = await _keeping(instance).upstream.send(
+        answer = await keeping(instance).upstream.send(
             "POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S
         )
     except UpstreamError:
@@ -51,6 +51,6 @@ def because(reason: str) -> tuple[bytes, bytes]:
     return LOAD_REASON, reason.encode()
 
 
-def _keeping(instance: Incarnation) -> LiveContainer:
+def keeping(instance: Incarnation) -> LiveContainer:
     """The container of many models: the first of them, of several."""
     return next((one for one in instance.containers if one.definition.multi_model), instance.containers[0])

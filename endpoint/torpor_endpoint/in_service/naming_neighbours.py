@@ -13,6 +13,7 @@ from torpor_container.transport.tickets import ARTIFACT, ticket_for
 from torpor_container.wire import Neighbour
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.artifact_neighbours import NAMED_MAX, ToldOnce, whom_to_ask
+from torpor_endpoint.in_service.asked_tiers import keeping
 from torpor_endpoint.in_service.incarnation import Incarnation
 
 Header = tuple[bytes, bytes]
@@ -43,7 +44,7 @@ class NamingNeighbours:
         order = self._ready.first(model, NAMED_MAX + 1) if self._ready.count else ()
         target, now_s = spelling_of(model).encode(errors="surrogateescape"), self._epoch()
         asked = whom_to_ask(instance, known, order)
-        places = [_place(one.containers[0].launched.placed_at, target, now_s) for one in asked]
+        places = [_place(keeping(one).launched.placed_at, target, now_s) for one in asked]
         return (NEIGHBOURS, json.dumps(places).encode()) if places else None
 
 

@@ -40,9 +40,9 @@ class VariantPool(ABC):
         self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
         self.ready: Placement[Incarnation] = Placement(
             most_each(variant, self.settings.concurrency),
-            hands_over=self._hand_over if serves_many(variant) else None,
+            hands_over=self._hand_over if variant.multi_model else None,
         )
-        shares = self.settings.neighbours_bytes and serves_many(variant)
+        shares = self.settings.neighbours_bytes and variant.multi_model
         self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None
         """Who may have a model's artifact; None for a variant whose instances share none."""
         self._newcomers = NewcomerLoading(self.ready, self.neighbours)
@@ -171,11 +171,6 @@ class VariantPool(ABC):
         """Have those who wait look again, though nothing has changed here."""
         self._change.set()
         self._change = asyncio.Event()
-
-
-def serves_many(variant: Variant) -> bool:
-    """Whether an instance is one container of many models."""
-    return len(variant.containers) == 1 and variant.containers[0].multi_model
 
 
 def most_each(variant: Variant, concurrency: int) -> int:

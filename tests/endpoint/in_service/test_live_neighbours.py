@@ -6,15 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.container.helpers.fake_s3 import FakeObject, FakeS3
 from tests.endpoint.helpers.constant_models import constant_gz, number_of
 from tests.endpoint.helpers.endpoint_pages import decisions, instances, page
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import script
 from tests.helpers.waiting import until
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 
 SHARING = {"TORPOR_NEIGHBOURS_MIB": "8"}
 AWS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+ECHO = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    return body, content_type
+"""
+"""The container before the models, of a pipeline."""
 COUNTER = "torpor_artifacts_from_neighbours_total"
 
 
@@ -35,18 +45,21 @@ def s3_elsewhere() -> Iterator[FakeS3]:
 def moving(count: int) -> list[str]:
     """Models that go to the second of two instances."""
     ready, both = Placement[PlacedInstance](), [PlacedInstance(), PlacedInstance()]
-    for number, one in enumerate(both):
-        one.in_flight = 0
-        ready.offer(number, one)
+    for number, each in enumerate(both):
+        each.in_flight = 0
+        ready.offer(number, each)
     names = [f"m{number}.tar.gz" for number in range(40)]
     return [name for name in names if ready.pick(name) is both[1]][:count]
 
 
-def test_an_instance_that_comes_takes_the_models_from_the_one_that_has_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("piped", [False, True])
+def test_an_instance_that_comes_takes_the_models_from_the_one_that_has_them(tmp_path: Path, piped: bool) -> None:
     models = moving(3)
     with s3_elsewhere() as s3, LiveEndpoint(tmp_path, "--s3-endpoint", s3.url, environment=AWS) as live:
         s3.objects |= {f"/b/m/{name}": FakeObject(constant_gz(number)) for number, name in enumerate(models)}
-        live.deploy("shop", Variant(many("b/m", SHARING)))
+        s3.objects["/b/echo.tar.gz"] = FakeObject(script(ECHO))
+        keeps = many("b/m", SHARING)
+        live.deploy("shop", Variant((one("b/echo.tar.gz"), keeps) if piped else keeps))
 
         def call_all() -> None:
             for number, name in enumerate(models):
@@ -55,7 +68,7 @@ def test_an_instance_that_comes_takes_the_models_from_the_one_that_has_them(tmp_
         def fetched(name: str) -> list[str]:
             """Why each instance that has the artifact on disk says it came."""
             told = decisions(live, "shop", name)
-            return [one["reason"] for one in told if one["action"] == "downloaded"]
+            return [each["reason"] for each in told if each["action"] == "downloaded"]
 
         call_all()
         weights = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}]
@@ -68,7 +81,7 @@ def test_an_instance_that_comes_takes_the_models_from_the_one_that_has_them(tmp_
         gets = [target for method, target, _ in s3.requests if method == "GET" and "/b/m/" in target]
         assert len(gets) == len(models)
         cold = page(live, "cold-starts", endpoint="shop")["cold_starts"]
-        assert {one["cold"]["fetched_from"] for one in cold if one["cold"]} == {"s3"}
+        assert {each["cold"]["fetched_from"] for each in cold if each["cold"]} == {"s3"}
         until(lambda: f"{COUNTER}{{" in live.page("metrics").decode())
-        (line,) = [one for one in live.page("metrics").decode().splitlines() if one.startswith(f"{COUNTER}{{")]
+        (line,) = [each for each in live.page("metrics").decode().splitlines() if each.startswith(f"{COUNTER}{{")]
         assert float(line.split()[1]) == len(models)

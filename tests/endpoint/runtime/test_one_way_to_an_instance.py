@@ -190,9 +190,11 @@ class ScriptedPool(VariantPool):
 
     size = 2
 
-    def __init__(self, script: Script, names: Sequence[str], moving: bool = False) -> None:
-        """`moving`: the target was called while the instance that it goes to first was not there."""
-        containers = tuple(Container("torpor", name=name, multi_model=name == names[0]) for name in names)
+    def __init__(self, script: Script, names: Sequence[str], moving: bool = False, models_at: int = 0) -> None:
+        """`moving`: the target was called while the instance that it goes to first was not there. `models_at` is the
+        place of the container with many models."""
+        at = models_at % len(names)
+        containers = tuple(Container("torpor", name=name, multi_model=name == names[at]) for name in names)
         super().__init__("shop", Variant("v", "m", containers))
         self.answer_within_s = [7.0] * len(names)
         self.suspects: list[int] = []
@@ -257,11 +259,16 @@ class Scene:
 
     @classmethod
     def of(
-        cls, script: list[list[Outcome]], strict: bool, frames: frozenset[int] = frozenset(), moving: bool = False
+        cls,
+        script: list[list[Outcome]],
+        strict: bool,
+        frames: frozenset[int] = frozenset(),
+        moving: bool = False,
+        models_at: int = 0,
     ) -> "Scene":
         one = Script([list(outcomes) for outcomes in script], frames)
         names = [f"container-{at + 1}" for at in range(len(script))]
-        return cls(one, ScriptedPool(one, names, moving), strict)
+        return cls(one, ScriptedPool(one, names, moving, models_at), strict)
 
     @property
     def sender(self) -> RequestSender:
@@ -378,16 +385,16 @@ async def job(scene: Scene) -> Books:
     return scene.books(ended, sending.trail)
 
 
-@given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)), st.booleans())
+@given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)), st.booleans(), st.integers(0, 2))
 @settings(max_examples=tries(60))
 def test_each_driver_gives_the_same_headers_the_same_retries_and_the_same_books(
-    script: list[list[Outcome]], strict: bool, frames: frozenset[int], moving: bool
+    script: list[list[Outcome]], strict: bool, frames: frozenset[int], moving: bool, models_at: int
 ) -> None:
     async def story() -> None:
         seen: dict[str, tuple[list[Came], Books | None]] = {}
         scenes = []  # their tasks wait until the story ends
         for driver in (coroutine, inline, stream, attempt, job, copy):
-            scenes.append(scene := Scene.of(script, strict, frames, moving))
+            scenes.append(scene := Scene.of(script, strict, frames, moving, models_at))
             books = await cast(Driver, driver)(scene)
             seen[driver.__name__] = scene.script.came, books
         came, books = seen["coroutine"]
@@ -441,5 +448,23 @@ def test_the_scripts_reach_retries_headers_and_suspects() -> None:
         first, *others = [one.instance for one in scene.script.came]
         assert (others, books.suspects) == ([1 - first, 1 - first], [first])
         assert [dict(one.headers).get(ACCEPT) for one in scene.script.came] == [None, None, b"text/plain"]
+
+    asyncio.run(story())
+
+
+def test_in_a_pipeline_the_newcomer_gets_the_leg_and_the_containers_before_it_are_called_once() -> None:
+    async def story() -> None:
+        for driver in (coroutine, inline, stream, job):
+            scene = Scene.of([[], [ABSENT], []], strict=False, moving=True, models_at=1)
+            books = await cast(Driver, driver)(scene)
+            assert [(one.instance, one.container) for one in scene.script.came] == [
+                (1 - FIRST, 0),
+                (1 - FIRST, 1),
+                (FIRST, 1),
+                (FIRST, 2),
+            ]
+            assert [one.body for one in scene.script.came] == [BODY, b"answer", b"answer", b"answer"]
+            assert books is not None
+            assert (books.ended, books.in_flight) == (200, [0, 0, 0, 0])
 
     asyncio.run(story())

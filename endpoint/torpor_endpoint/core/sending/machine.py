@@ -23,7 +23,8 @@ later one gets `Content-Type` and the custom attributes of the answer before it,
 has none. TargetModel is for the containers that serve many models.
 
 An instance that is to lose a model to a newcomer (`core.routing.handing_over`) is asked to answer only if it has the
-model in memory. If it has not, the newcomer gets the request. A variant of one container alone hands models over.
+model in memory. If it has not, the newcomer gets the leg. Of several containers, the one with many models is asked: the
+containers before it have answered, and are not called again.
 
 The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all legs), suspects,
 sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
@@ -148,18 +149,19 @@ class Sending(Generic[Instance]):
     Read `container`, `headers`, `body` and `timeout_s` for what is to be sent to `instance`; `pause_s` for how long to
     hold at least; `answer`, `failure` and `took_s` (seconds to the last answer, of several containers their sum) for
     how it ended. `trail` is None for a variant of one container. While it is `resendable`, the caller's body is needed
-    until the answer: that may be that another instance gets the request.
+    until the answer: that may be that another instance gets the leg.
     """
 
     __slots__ = (
-        "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_pool", "_retries", "_rules", "_sent",
-        "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container", "containers",
-        "failure", "headers", "instance", "pause_s", "resendable", "step", "timeout_s", "took_s", "trail",
+        "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries", "_rules",
+        "_sent", "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container",
+        "containers", "failure", "headers", "instance", "pause_s", "resendable", "step", "timeout_s", "took_s", "trail",
     )  # fmt: skip
 
     container: int
     step: int  # the container's place in the path
     headers: Headers
+    _plain: Headers  # of the leg, whichever instance gets it
     body: Body
     timeout_s: float
     pause_s: float  # from the first `ready`
@@ -201,7 +203,8 @@ class Sending(Generic[Instance]):
         if first is None:
             self._leg(0, None)
         else:
-            self.step, self.container, self.headers, self.body = 0, path[0], first, body
+            self.step, self.container, self.body = 0, path[0], body
+            self.headers = self._plain = first
             self.timeout_s = limits_s[path[0]] + margin_s
 
     @property
@@ -230,10 +233,8 @@ class Sending(Generic[Instance]):
                 self.let_go()
             self.instance, self._in_use = instance, True
             instance.took()
-            if self.resendable or self._pool.ready.moving:
-                self._ask_former(instance)
-            if self._pool.neighbours is not None and self._target is not None:
-                self._name_neighbours(self._pool.neighbours, self._target, instance)
+        if self.resendable or self._pool.ready.moving or self._pool.neighbours is not None:
+            self._say_to(instance)
         self._sent_at_s = now_s
         return SEND
 
@@ -300,23 +301,23 @@ class Sending(Generic[Instance]):
             self.let_go()
 
     # -- handovers -------------------------------------------------------------------------------------------------
-    def _ask_former(self, instance: Instance) -> None:
-        """Have an instance answer only if it has the model in memory, while it is the model's former owner."""
-        if self.resendable:
-            self._leg(0, None)
+    def _say_to(self, instance: Instance) -> None:
+        """Add to the headers what this instance alone gets with the leg, if that is for its many models: the former
+        owner is to answer only if it has the model in memory, and who has yet to fetch the artifact hears who has."""
+        self.headers, self.resendable = self._plain, False
+        if not self.containers[self.container].multi_model:
+            return
         moving = None if self._key is None else self._pool.ready.moving.get(self._key)
         if moving is not None and moving.former is instance:
             self.resendable = True
             self.headers = [*self.headers, ONLY_LOADED]
-
-    def _name_neighbours(self, names: NeighbourNames[Instance], target: str, instance: Instance) -> None:
-        """Tell the instance who may have the artifact, if it has yet to fetch it."""
-        named = names.first_call(target, instance)
-        if named is not None:
-            self.headers = [*self.headers, named]
+        if (names := self._pool.neighbours) is not None and self._target is not None:
+            named = names.first_call(self._target, instance)
+            if named is not None:
+                self.headers = [*self.headers, named]
 
     def _to_newcomer(self, now_s: float) -> Instruction:
-        """The former owner has not the model any more."""
+        """The former owner has not the model any more. The newcomer gets this leg and those after it."""
         ready = self._pool.ready
         moving = None if self._key is None else ready.moving.get(self._key)
         if self._key is not None and moving is not None and moving.former is self.instance:
@@ -366,7 +367,7 @@ class Sending(Generic[Instance]):
         passed_on = PASSED_ON if before is None else PASSED_ON - {CONTENT_TYPE, *carried}
         if step < len(path) - 1:
             passed_on -= WITHOUT_ACCEPT
-        self.headers = headers = [one for one in given.items() if one[0] in passed_on]
+        self.headers = self._plain = headers = [one for one in given.items() if one[0] in passed_on]
         if SESSION_ID in given:
             headers[:] = [(one, without_holder(text)[0] if one == SESSION_ID else text) for one, text in headers]
         if self._target is not None and self.containers[self.container].multi_model:

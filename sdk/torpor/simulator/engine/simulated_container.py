@@ -14,7 +14,7 @@ from torpor.simulator.engine.virtual_time import Action, Kernel
 from torpor.workloads.profile import EXACT, ContainerProfile, Spread
 from torpor_container.core.turns import Turns
 from torpor_endpoint.core.placement import Placement
-from torpor_endpoint.core.sending.machine import Sending, SendingRules
+from torpor_endpoint.core.sending.machine import ABSENT, FAULT, Sending, SendingRules
 from torpor_endpoint.core.sending.session_holders import Instance
 from torpor_endpoint.core.sending.trail import Headers, Trail
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
@@ -59,11 +59,12 @@ class SimulatedPipeline(Generic[Instance]):
     names_holders = False
     neighbours: None = None
 
-    def __init__(self, ready: Placement[Instance], containers: int) -> None:
+    def __init__(self, ready: Placement[Instance], containers: int, models_at: int = 0) -> None:
+        """`models_at` is the place of the container with the models."""
         self.ready = ready
         self.sessions = StatefulSessions()
         self._path = tuple(range(containers))
-        self._containers = [PassedContainer(str(place)) for place in self._path]
+        self._containers = [PassedContainer(str(place), place == models_at) for place in self._path]
         self._limits_s = [inf] * containers
 
     def chosen(self, call: SimulatedCall, now_s: float) -> Instance:
@@ -94,14 +95,17 @@ class SimulatedPipeline(Generic[Instance]):
 class SimulatedAnswer:
     """A container's answer, which has no bytes."""
 
-    def __init__(self) -> None:
-        self.status = 200
+    def __init__(self, status: int = 200, fault: bytes | None = None) -> None:
+        self.status = status
         self.headers: Headers = []
         self.chunks: list[bytes] = []
         self.alike = b""
+        self._fault = fault
 
     def header(self, name: bytes) -> bytes | None:
-        return None
+        return self._fault if name == FAULT else None
 
 
 WELL = SimulatedAnswer()
+MODEL_GONE = SimulatedAnswer(404, ABSENT)
+"""What a model's former owner says that has it in memory no longer."""

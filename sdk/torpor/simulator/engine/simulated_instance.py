@@ -20,7 +20,7 @@ from torpor.simulator.engine.idle_models import IdleModels
 from torpor.simulator.engine.on_device.device_predictions import DevicePredictions
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
-from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
+from torpor.simulator.engine.simulated_container import MODEL_GONE, WELL, SimulatedContainer
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
@@ -108,10 +108,16 @@ class SimulatedInstance(PlacedInstance):
     def _send(self, call: SimulatedCall) -> None:
         """To the container that the request's machine has chosen."""
         container = self.containers[call.sending.container]
-        if container is None:
-            self._enter(call)
-        else:
+        if container is not None:
             container.ask(call)
+        elif call.sending.resendable and not self.brought.has(call.model):
+            call.sending.answered(MODEL_GONE, self.kernel.now_s)
+            newcomer: SimulatedInstance | None = call.sending.instance
+            assert newcomer is not None, "it is ready"
+            call.slot = newcomer.slot
+            newcomer._send(call)
+        else:
+            self._enter(call)
 
     def _passed(self, call: SimulatedCall) -> None:
         """A container of a pipeline has answered."""

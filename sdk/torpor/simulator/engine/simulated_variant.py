@@ -95,11 +95,12 @@ class Simulation:
 
     def __post_init__(self) -> None:
         containers, most = len(self.plan.machine.containers), self.plan.at_once or UNBOUNDED
-        self.handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX, hands_over=containers < 2)
+        self.handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX)
         self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
-        self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
+        passed = self._ready, containers, self.plan.machine.models_at
+        self._pipeline = SimulatedPipeline(*passed) if containers > 1 else None
         self._held: deque[SimulatedCall] = deque()
         self._most = min(inf if most is None else most for most in (self.plan.in_flight_max, self.in_flight_max))
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)

@@ -19,6 +19,7 @@ from torpor_endpoint.core.sending.machine import (
     END,
     FAULT,
     HOLD,
+    ONLY_LOADED,
     SEND,
     SESSION_ID,
     TARGET_MODEL,
@@ -449,3 +450,68 @@ def test_the_first_call_that_an_instance_gets_names_its_neighbours_and_no_like_r
         assert [value for name, value in sent.headers if name == b"x-torpor-neighbours"] == expected
     assert names.told == [("a.tar.gz", 0)]
     assert (b"x-torpor-neighbours", b"0") not in way
+
+
+def test_of_several_containers_the_one_with_many_models_hears_of_neighbours() -> None:
+    pool = Instances(2)
+    pool.neighbours = names = Names()
+    sent = sending(pool)
+    heard = []
+    step = sent.ready(0.0)
+    while step == SEND:
+        heard.append([value for name, value in sent.headers if name == b"x-torpor-neighbours"])
+        step = sent.answered(UpstreamAnswer(200), 0.0)
+    assert (len(names.told), heard) == (1, [[], [b"%d" % names.told[0][1]], []])
+
+
+# -- handovers ---------------------------------------------------------------------------------------------------------
+def grown() -> tuple[Instances, Instance, Instance]:
+    """Instances of which the second has come to take the model over, the former owner, and the newcomer."""
+    pool = Instances()
+    pool.ready = Placement(hands_over=lambda model, handover: None)
+    model, pair = "a.tar.gz", [Instance(0), Instance(1)]
+    alone: Placement[Instance] = Placement()
+    for one in pair:
+        alone.offer(one.number, one)
+    newcomer = alone.pick(model)
+    former = next(one for one in pair if one is not newcomer)
+    pool.all = pair
+    pool.ready.offer(former.number, former)
+    pool.ready.pick(model)
+    pool.ready.offer(newcomer.number, newcomer)
+    return pool, former, newcomer
+
+
+def absent() -> UpstreamAnswer:
+    return UpstreamAnswer(404, [(FAULT, b"absent")], [b"gone"])
+
+
+def test_in_a_pipeline_the_former_owner_s_models_are_asked_whether_they_have_the_model() -> None:
+    pool, former, newcomer = grown()
+    sent, asked = sending(pool), []
+    step = sent.ready(0.0)
+    while step == SEND:
+        assert sent.instance is former
+        asked.append((ONLY_LOADED in sent.headers, sent.resendable))
+        step = sent.answered(UpstreamAnswer(200, [], [b"y"]), 0.0)
+    assert asked == [(False, False), (True, True), (False, False)]
+    assert pool.ready.moving["a.tar.gz"].newcomer is newcomer
+
+
+def test_a_former_owner_without_the_model_hands_the_leg_on_and_no_container_answers_twice() -> None:
+    pool, former, newcomer = grown()
+    sent = sending(pool)
+    assert (sent.ready(0.0), sent.instance) == (SEND, former)
+    assert sent.answered(UpstreamAnswer(200, [(CONTENT_TYPE, b"text/plain")], [b"scaled"]), 0.0) == SEND
+    leg = sent.container, sent.body, sent.timeout_s, sorted(one for one in sent.headers if one != ONLY_LOADED)
+    assert sent.answered(absent(), 0.0) == SEND
+    assert (sent.instance, sent.resendable) == (newcomer, False)
+    assert (sent.container, sent.body, sent.timeout_s, sorted(sent.headers)) == leg
+    assert not pool.ready.moving
+    assert sent.answered(UpstreamAnswer(200, [], [b"predicted"]), 0.0) == SEND
+    assert sent.instance is newcomer
+    assert sent.answered(UpstreamAnswer(200, [], [b"ranked"]), 0.0) == END
+    assert sent.trail is not None
+    assert list(sent.trail.seconds) == ["before", "models", "after"]
+    sent.let_go()
+    assert pool.in_flight == [0, 0]

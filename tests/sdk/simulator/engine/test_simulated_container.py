@@ -6,13 +6,14 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.call_records import FOUND, SimulatedCall
 from torpor.simulator.engine.consistency import ConsistencyCheck
 from torpor.simulator.engine.simulated_variant import Simulation
 from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, recorded, zipf
 from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor_container.core.residency import Decision
+from torpor_endpoint.core.placement import PlacedInstance, Placement
 from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024
@@ -95,8 +96,8 @@ def test_an_instance_is_drained_when_its_last_container_has_answered() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 1000), st.integers(0, 2), st.integers(0, 2))
-def test_containers_that_take_no_time_change_no_decision(seed: int, before: int, after: int) -> None:
+@given(st.integers(0, 1000), st.integers(0, 2), st.integers(0, 2), st.booleans())
+def test_containers_that_take_no_time_change_no_decision(seed: int, before: int, after: int, grows: bool) -> None:
     profiles = {
         f"model-{number}": ModelProfile(f"model-{number}", (number % 5 + 1) * MIB, MIB, 0.01, 0.02, 0.3, 0.01, 0.05)
         for number in range(20)
@@ -109,7 +110,56 @@ def test_containers_that_take_no_time_change_no_decision(seed: int, before: int,
     for containers in ((), piped):
         log: list[tuple[str, Decision]] = []
         calls: list[SimulatedCall] = []
-        plan = VariantPlan(Machine(15 * MIB, 100 * MIB, 2, containers=containers), 2, begun=True)
+        sizes = InstanceRange(1, 4, 1) if grows else None
+        plan = VariantPlan(Machine(15 * MIB, 100 * MIB, 2, containers=containers), 2, sizes, begun=True)
         Simulation(plan, profiles, calls.extend, lambda *one, log=log: log.append(one)).run(trace)
         logs.append((log, [(call.model, call.arrived_s, call.ready_s, call.done_s, call.outcome) for call in calls]))
     assert logs[0] == logs[1]
+
+
+# -- an instance that comes --------------------------------------------------------------------------------------------
+def test_in_a_pipeline_too_no_call_waits_for_the_load_of_a_model_that_an_instance_has() -> None:
+    names = [f"m{number}" for number in range(8)]
+    calls: list[SimulatedCall] = []
+    machine = replace(ALONE, containers=PIPELINE)
+    profiles = {name: replace(A, name=name) for name in names}
+    simulation = Simulation(VariantPlan(machine, begun=True), profiles, calls.extend)
+    simulation.kernel.at(30.0, simulation.scale, 2)
+    times_s = [2.0 * number for number in range(8)] + [40.0 + number for number in range(32)]
+    simulation.run(recorded([(time_s, names[number % 8]) for number, time_s in enumerate(times_s)]))
+    calls.sort(key=lambda call: call.arrived_s)
+    assert [call.outcome == FOUND for call in calls] == [False] * 8 + [True] * 32
+    first, second = (life.slot for life in simulation.lives)
+    assert {call.slot for call in calls[8:16]} == {first}
+    assert {call.slot for call in calls[-8:]} == {first, second}
+    assert simulation.counts.loads == 8 + sum(call.slot == second for call in calls[-8:])
+
+
+def goes_to_the_second(model: str) -> bool:
+    """Whether it goes to the second of two instances."""
+    ready, both = Placement[PlacedInstance](), [PlacedInstance(), PlacedInstance()]
+    for number, one in enumerate(both):
+        one.in_flight = 0
+        ready.offer(number, one)
+    return ready.pick(model) is both[1]
+
+
+def test_a_request_whose_model_left_the_former_owner_goes_on_at_the_newcomer() -> None:
+    names = [f"m{number}" for number in range(20)]
+    moving = next(name for name in names if goes_to_the_second(name))
+    large = next(name for name in names if not goes_to_the_second(name))
+    profiles = {moving: replace(A, name=moving, load_s=20.0), large: replace(A, name=large, memory_bytes=10 * MIB)}
+    slow = replace(CLEAN, predict_s=0.0, predict_delay_s=5.0, threads=8)
+    calls: list[SimulatedCall] = []
+    machine = replace(ALONE, containers=(slow, MODELS, RANK))
+    simulation = Simulation(VariantPlan(machine, begun=True), profiles, calls.extend)
+    simulation.kernel.at(35.0, simulation.scale, 2)
+    simulation.run(recorded([(0.0, moving), (40.0, moving), (41.0, large), (42.0, moving)]))
+    first, second = (life.slot for life in simulation.lives)
+    cold, stayed, evicting, went_on = sorted(calls, key=lambda call: call.arrived_s)
+    assert [one.slot for one in (cold, stayed, evicting, went_on)] == [first, first, first, second]
+    assert stayed.outcome == FOUND
+    assert went_on.ready_s == 60.0, "the newcomer began to load the model with the call of second 40"
+    assert went_on.spent_s == [5.0, 13.25, 0.5625]
+    assert simulation.counts.loads == 3
+    assert not any(one.in_flight for one in simulation.handovers.ready)

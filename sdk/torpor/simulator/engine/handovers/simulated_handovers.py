@@ -16,7 +16,7 @@ from torpor_endpoint.core.routing.handing_over import DueLoads, Handover
 
 
 class SimulatedHandovers:
-    """Those of one variant, if it `hands_over`: a pipeline does not. Its instances are in `ready`.
+    """Those of one variant. Its instances are in `ready`.
 
     `names` has the name that an instance knows a model by, if that is not the one that it is placed by.
     """
@@ -27,18 +27,15 @@ class SimulatedHandovers:
         most: int = UNBOUNDED,
         owners_max: int = OWNERS_MAX,
         names: Mapping[str, str] = MappingProxyType({}),
-        *,
-        hands_over: bool = True,
     ) -> None:
         self._kernel = kernel
         self._names = names
-        self.ready: Placement[SimulatedInstance] = Placement(
-            most, owners_max=owners_max, hands_over=self._begin if hands_over else None
-        )
+        self.ready = Placement[SimulatedInstance](most, owners_max=owners_max, hands_over=self._begin)
         self._due = DueLoads(self.ready.moving)
 
     def chosen(self, model: str) -> SimulatedInstance:
-        """The instance for a request. A former owner that would have to load the model gets none for it."""
+        """The instance for a request. A former owner that would have to load the model gets none for it. A request of
+        a pipeline has a machine, which finds that out by itself."""
         ready = self.ready
         instance = ready.pick(model)
         if not ready.moving or (handover := ready.moving.get(model)) is None or handover.former is not instance:
