@@ -6,6 +6,7 @@ top of a package. An arrow leads from a room to one that it imports; where a lon
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -126,13 +127,14 @@ class Placed:
 
     def _untangle(self, links: list[tuple[str, str]]) -> None:
         """Orders each level by the middle of what it is linked to above and below, a few times over."""
+        linked = defaultdict[str, list[str]](list)
+        for one, other in links:
+            linked[one].append(other)
+            linked[other].append(one)
         for _ in range(12):
             for row in self.rows:
-                places = {name: self.share(name) for names in self.rows for name in names}
-                middles = {
-                    name: mean([places[a if b == name else b] for a, b in links if name in (a, b)] or [places[name]])
-                    for name in row
-                }
+                places = {name: (place + 0.5) / len(names) for names in self.rows for place, name in enumerate(names)}
+                middles = {name: mean([places[other] for other in linked[name] or [name]]) for name in row}
                 row.sort(key=lambda name: (middles[name], name))
 
     def share(self, name: str) -> float:

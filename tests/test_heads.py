@@ -134,13 +134,23 @@ def stands(name: str, path: Path) -> bool:
     return not NAME.fullmatch(name) or is_a_name(name, path)
 
 
+@cache
+def by_ending() -> dict[str, list[Path]]:
+    """The modules by every way to end their names: with their packages, or without."""
+    found: dict[str, list[Path]] = {}
+    for module, file in modules().items():
+        parts = module.split(".")
+        for first in range(len(parts)):
+            found.setdefault(".".join(parts[first:]), []).append(file)
+    return found
+
+
 def is_a_name(name: str, path: Path) -> bool:
     """Whether it is a module, a class, or a name of the code around this module or of a library."""
-    if any(f".{module}".endswith(f".{name}") for module in modules()):
+    if name in by_ending():
         return True
     holder, _, last = name.rpartition(".")
-    homes = [file for module, file in modules().items() if holder and f".{module}".endswith(f".{holder}")]
-    in_a_module = any(last in words(home) for home in homes)
+    in_a_module = any(last in words(home) for home in by_ending().get(holder, []))
     return in_a_module or set(name.split(".")) <= around(path) or name in classes() or importable(name)
 
 

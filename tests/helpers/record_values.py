@@ -4,6 +4,7 @@ import dataclasses
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import (
     Any,
     Literal,
@@ -35,8 +36,12 @@ JSON = st.recursive(
 )
 
 
+@cache
 def record_values(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a kind of record, or of an annotation that a record may have. Raises TypeError for any other."""
+    """Values of a kind of record, or of an annotation that a record may have. Raises TypeError for any other.
+
+    Hypothesis looks through each new strategy before it draws from it: records that have a kind in common share one.
+    """
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in PLAIN:
         return PLAIN[kind]

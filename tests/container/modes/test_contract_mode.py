@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ import pytest
 import xgboost
 
 from tests.container.helpers.contract_platform import WITHIN_S, Answer, Platform
+from tests.helpers.forked_starts import starting
 from tests.helpers.waiting import until
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -473,7 +473,7 @@ def call(path: Path, method: str, target: str, body: bytes = b"") -> tuple[int, 
         connection.close()
 
 
-def until_pinged(path: Path, process: "subprocess.Popen[bytes]") -> None:
+def until_pinged(path: Path, process: starting.Started) -> None:
     def answered() -> bool:
         assert process.poll() is None
         with suppress(OSError):
@@ -492,7 +492,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 @contextmanager
-def served(folder: Path, **settings: str) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
+def served(folder: Path, **settings: str) -> Iterator[tuple[Path, starting.Started]]:
     """The image's command on a Unix socket, terminated with the block."""
     path = folder / "socket"
     own = {
@@ -502,15 +502,14 @@ def served(folder: Path, **settings: str) -> Iterator[tuple[Path, "subprocess.Po
         "TORPOR_SCRIPT_WRITES": str(folder),
     }
     command = [sys.executable, "-m", "torpor_container", "serve"]
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen(command, env={**os.environ, **own, **settings}, stdout=log, stderr=log) as process,
-    ):
-        try:
-            until_pinged(path, process)
-            yield path, process
-        finally:
-            process.terminate()
+    with (folder / "log").open("wb") as log:
+        process = starting.start(command, log, env={**os.environ, **own, **settings})
+    try:
+        until_pinged(path, process)
+        yield path, process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def load_request(folder: Path, name: str, files: dict[str, bytes]) -> bytes:
