@@ -5,10 +5,12 @@ takes long comes early.
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.helpers.files_in_turn import begins
+from tests.helpers.joined_messages import JoinedMessages, take_apart
 
 CONFTEST = """
 from tests.helpers import files_in_turn
@@ -51,6 +53,21 @@ def test_a_crash_and_a_failed_import_cost_one_test_each(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=600)
     assert "2 failed, 28 passed, 1 error" in ran.stdout, ran.stdout
     assert ran.returncode == pytest.ExitCode.INTERRUPTED  # which `make test-failed` does not make up for
+
+
+def test_what_a_test_tells_goes_with_the_begin_of_the_next_one_in_its_order() -> None:
+    sent: list[Any] = []
+    received: list[Any] = []
+    messages = JoinedMessages(sent.append)
+    told = ["workerready", "logstart", "testreport", "testreport", "logfinish", "logstart", "testreport", "finished"]
+    counts = []
+    for number, name in enumerate(told):
+        messages.sendevent(name, place=(number,))
+        counts.append(len(sent))
+    for message in [*sent, "the end"]:
+        take_apart(received.append, message)
+    assert counts == [1, 2, 2, 2, 2, 3, 3, 4]
+    assert received == [*((name, {"place": (number,)}) for number, name in enumerate(told)), "the end"]
 
 
 def test_what_takes_long_begins_early() -> None:

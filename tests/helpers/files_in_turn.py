@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.joined_messages import send_joined
+
 WHOLE = "whole"
 FAILED_FIRST = "lf", "failedfirst"
 STARTS = "subprocess", "live", "torpor.local"
@@ -125,6 +127,7 @@ class FilesInTurn:
 
 def register(config: pytest.Config) -> None:
     """Read files in turn, in a process of xdist, if the command names no single tests and no earlier failures."""
+    send_joined(config)
     single = any("::" in arg for arg in config.args) or any(config.getoption(name, False) for name in FAILED_FIRST)
     if not single:
         config.pluginmanager.register(FilesInTurn(BegunTests(Path(config.workerinput["crashed"]))))  # type: ignore[attr-defined]

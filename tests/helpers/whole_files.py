@@ -20,6 +20,7 @@ from xdist.workermanage import WorkerController
 
 from tests.helpers.files_in_turn import HOUSE, BegunTests, file_of, is_of_the_house, is_whole
 from tests.helpers.forked_starts import starting
+from tests.helpers.joined_messages import receive_joined
 
 
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -97,6 +98,7 @@ class SharedRun:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
+        receive_joined(node)
         node.workerinput["crashed"] = str(self._folder)
         forking = starting.forking()
         node.workerinput["forking"] = [forking.address.hex(), forking.pid, starting.AT_THE_START]
