@@ -1,7 +1,10 @@
 """Every supported operation is called on the real port, and its answer is checked against botocore's model."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -56,6 +59,13 @@ def full(
     endpoint.close()
 
 
+@pytest.fixture(scope="module")
+def asking(live: LiveEndpoint) -> Iterator[Callable[[str], Any]]:
+    """A client of each service, which sends nothing."""
+    with ExitStack() as closed:
+        yield cache(lambda service: closed.enter_context(preparing(live.client(service))))
+
+
 @pytest.mark.parametrize(("service", "operation"), CLAIMED)
 def test_an_answer_has_exactly_the_members_of_botocores_model(
     walks: dict[str, Walk], service: str, operation: str
@@ -69,10 +79,9 @@ def test_an_answer_has_exactly_the_members_of_botocores_model(
 
 @pytest.mark.parametrize(("service", "operation"), READS)
 def test_a_read_among_thousands_of_records_does_not_hold_the_loop_up(
-    live: LiveEndpoint, walks: dict[str, Walk], full: FullEndpoint, service: str, operation: str
+    walks: dict[str, Walk], full: FullEndpoint, asking: Callable[[str], Any], service: str, operation: str
 ) -> None:
-    with preparing(live.client(service)) as asking:
-        requests = [walks[service].requests[operation], unfiltered(asking, operation)]
+    requests = [walks[service].requests[operation], unfiltered(asking(service), operation)]
     for request in requests:
         pieces_ms: list[float] = []
         while request is not None and (not pieces_ms or pieces_ms[-1] > MOST_MS):

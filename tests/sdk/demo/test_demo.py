@@ -1,9 +1,7 @@
 """The demo: its hand-written ONNX, its arithmetic, and the whole of it."""
 
 import io
-import os
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from typer.testing import CliRunner
 
 from torpor.calling.answer import steps_ms
+from torpor.cli import app
 from torpor.demo import printed_tables
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
@@ -53,11 +53,10 @@ def test_times_are_read_and_summed_up() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_plays_to_its_end_and_leaves_nothing(temporary: Path) -> None:
-    command = [sys.executable, "-m", "torpor", "demo"]
-    surroundings = {**os.environ, "TMPDIR": str(temporary)}
-    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_demo_plays_to_its_end_and_leaves_nothing(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    done = CliRunner().invoke(app, ["demo"], env={"TMPDIR": str(temporary)})
+    assert (done.exit_code, done.stderr) == (0, "")
     assert list(temporary.glob("torpor*")) == []
     for fact in ("in service in", "has to leave memory", "ModelCacheHit", "not measured here", "Austin_TX"):
         assert fact in done.stdout

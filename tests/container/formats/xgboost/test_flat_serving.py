@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from math import inf, nan
 from pathlib import Path
@@ -49,6 +50,12 @@ class Both:
     def answers(self, body: bytes, content_type: str, accept: str = "") -> tuple[Any, Any]:
         one, other = (outcome(model, Invocation(body, content_type, accept)) for model in (self.library, self.flat))
         return one, other
+
+
+@cache
+def both(objective: str, conventions: Conventions) -> Both:
+    """One for all bodies: a conversion proves itself by thousands of rows."""
+    return Both.of(booster(objective), conventions)
 
 
 def outcome(model: ServableModel, invocation: Invocation) -> Any:
@@ -105,7 +112,7 @@ ACCEPTS = ["", CSV, JSON, JSONLINES, RECORDIO, NPY, "image/png"]
 @pytest.mark.parametrize("conventions", ALL, ids=["many", "one", "aws", "strict"])
 @pytest.mark.parametrize("objective", ["binary:logistic", "multi:softprob", "multi:softmax", "reg:quantileerror"])
 def test_a_body_has_the_same_answer_or_the_same_refusal(objective: str, conventions: Conventions, body: str) -> None:
-    served = Both.of(booster(objective), conventions)
+    served = both(objective, conventions)
     for accept in ACCEPTS:
         library, flat = served.answers(*BODIES[body], accept)
         assert flat == library
