@@ -2,10 +2,10 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
 import ssl
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ import pytest
 
 from tests.container.helpers.echo_server_process import post
 from tests.helpers.certificates import pair
+from tests.helpers.forked_starts import starting
 from tests.helpers.processes import gone, stop
 from tests.helpers.waiting import soon
 from torpor_container.http.server import TlsFiles
@@ -38,12 +39,13 @@ class Port:
         self.connections = PortBoard(self.shared).connections
         self._open = ExitStack()
 
-    def _started(self, place: int) -> "subprocess.Popen[bytes]":
+    def _started(self, place: int) -> starting.Started:
         own = replace(self.shared, place=place, taking=self.shared.taking if place == OWNER else None)
         files = None if self.files is None else [str(self.files.certificate), str(self.files.key)]
         command = [sys.executable, "-m", SERVER, str(own.listener), json.dumps({**asdict(own), "tls": files})]
         inherited = (*own.inherited, *(() if own.taking is None else (own.taking,)))
-        return subprocess.Popen(command, pass_fds=inherited)
+        with os.fdopen(os.dup(2), "wb") as output:
+            return starting.start(command, output, pass_fds=inherited)
 
     def connected(self) -> "Client":
         """A new connection."""
