@@ -18,7 +18,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from tests.container.helpers.format_models import Trained
 from tests.container.helpers.served_models import CONVENTIONS, answer, backwards, load
+from tests.helpers.counted_calls import calls_of
 from torpor_container.errors import BadInput, LoadFailed
+from torpor_container.formats.pickled import opened
 from torpor_container.formats.sklearn.estimators import serve
 
 
@@ -105,3 +107,21 @@ def test_a_pickle_that_is_no_model_is_refused_with_the_reason(tmp_path: Path, pa
     (tmp_path / "model.pkl").write_bytes(payload)
     with pytest.raises(LoadFailed, match=said):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_python_interprets_no_instruction_of_a_plain_pickle(trained: Trained, tmp_path: Path, protocol: int) -> None:
+    path, calls = tmp_path / "m.pkl", []
+    for trees in (5, 10):
+        forest = RandomForestRegressor(trees, n_jobs=1).fit(trained.rows, trained.target)
+        path.write_bytes(pickle.dumps(forest, protocol))
+        assert np.array_equal(opened(path, CONVENTIONS).predict(trained.rows), forest.predict(trained.rows))
+        calls.append(calls_of(lambda: opened(path, CONVENTIONS)))
+    assert calls[1] - calls[0] < 5 * 60, "each tree has about 150 instructions"
+
+
+def test_a_pickle_of_python_2_is_read(tmp_path: Path) -> None:
+    """Its texts are bytes, which hold an array's numbers."""
+    text = b"\x80\x02U\x02\xe5\xff."
+    (tmp_path / "m.pkl").write_bytes(text)
+    assert opened(tmp_path / "m.pkl", CONVENTIONS) == "\xe5\xff"
