@@ -34,6 +34,7 @@ from torpor_container.formats import onnx_weights
 from torpor_container.formats.format import Conventions, Format, Mapped, MappedForm, ServableModel, named
 from torpor_container.formats.protocols.named_tensors import TensorInputs, TensorSpec, fitted
 from torpor_container.formats.served import ServedModel
+from torpor_container.formats.sound import plain_networks
 from torpor_container.invocation import Invocation
 from torpor_container.processes.import_steps import Step
 
@@ -271,4 +272,5 @@ FORMAT = Format(
     frameworks=("onnxruntime",),
     step=lambda path: Step.BARE,
     mapped=MAPPED,
+    is_sound=lambda path: plain_networks.is_sound(path.read_bytes()),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from torpor_container.errors import OutOfMemory
 from torpor_container.formats.format import ServableModel
-from torpor_container.formats.onnx import DTYPES, SessionCall
+from torpor_container.formats.onnx import DTYPES, ONNX, SessionCall
 from torpor_container.formats.sklearn import estimators
 from torpor_container.formats.xgboost.soundness import prove_booster, prove_estimator
 from torpor_container.invocation import Invocation
@@ -29,6 +29,8 @@ def probe(model: ServableModel) -> float:
 def seconds_of_a_row(model: Any) -> float:
     """The processor seconds of one prediction of a model that was found sound; 0 if it did not predict, or its format
     takes no rows of numbers. Raises MemoryError."""
+    if model.format == ONNX:
+        return _onnx(model, model.native)
     columns = getattr(getattr(model, "layout", None), "columns", None) or 0
     return _tried(model.predict, np.zeros((1, columns), np.float32)) if 0 < columns <= COLUMNS_MAX else 0.0
 

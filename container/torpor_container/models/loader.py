@@ -52,6 +52,7 @@ class Loaded:
     note: str = ""  # what a person should know of how it was loaded
     mapped: Mapped | None = None
     next_form: "NextForm | None" = None
+    predicted_s: float = 0.0  # the processor time of a row that was predicted as it was loaded; 0 if none was
 
 
 @dataclass(frozen=True)

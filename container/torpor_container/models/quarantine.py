@@ -148,10 +148,9 @@ class Quarantine:
         return trial
 
     async def _load_sound(self, tried: Version, load: Load) -> Loaded:
-        """Load what needs no trial, and find out here what a row takes."""
+        """Load what needs no trial. The load finds out what a row takes."""
         loaded = await load()
-        predicted_s = await on_thread(loaded.runner.probed_s) if isinstance(loaded.runner, InProcess) else 0.0
-        self._passed(tried, loaded, predicted_s)
+        self._passed(tried, loaded, loaded.predicted_s)
         return loaded
 
     async def _load_and_await_trial(self, tried: Version, load: Load, trial: "asyncio.Task[TrialEnd]") -> Loaded:

@@ -10,7 +10,6 @@ from torpor_container.core.prediction_pace import LONG_S, PredictionPace
 from torpor_container.core.turns import ModelQueue
 from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
 from torpor_container.formats import ServableModel
-from torpor_container.formats.probing import seconds_of_a_row
 from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, measured
@@ -115,10 +114,6 @@ class InProcess:
         be measured on a thread."""
         if predicted_s:
             self._pace.took(predicted_s, predicted_s)
-
-    def probed_s(self) -> float:
-        """The processor seconds in which it predicts one harmless row; 0 if it does not. Raises MemoryError."""
-        return seconds_of_a_row(self._model)
 
     def cheap(self, body: bytes) -> bool:
         """Whether a prediction takes so little time that it may hold up the event loop."""

@@ -15,10 +15,10 @@ from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappedForms
-from torpor_container.measuring.effort import Effort, EffortClocks, measured
+from torpor_container.measuring.effort import Effort, EffortClocks
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.memory_gauge import MemoryGauge
-from torpor_container.models.in_process.reading import MAPPED_SIZE, Recognised, read, read_and_measure
+from torpor_container.models.in_process.reading import MAPPED_SIZE, Recognised, read_and_measure
 from torpor_container.models.loader import Loaded, NextForm
 from torpor_container.models.quarantine import PROVED
 from torpor_container.processes.import_steps import Step, reach, reached
@@ -72,6 +72,7 @@ class Read(NamedTuple):
     size_bytes: int
     effort: Effort
     form: "DeviceForm | str" = ""
+    predicted_s: float = 0.0
 
 
 class InProcessLoading:
@@ -148,7 +149,7 @@ class InProcessLoading:
         note = getattr(one.model, "note", "") or (f"not mapped: {found.refused}" if found.refused else "")
         note = "; ".join(filter(None, (note, one.form if isinstance(one.form, str) else one.form.note)))
         loaded = Loaded(runner, one.size_bytes, effort=one.effort, note=note, mapped=one.model.mapped)
-        return replace(loaded, next_form=self._next_form(found, runner, one))
+        return replace(loaded, next_form=self._next_form(found, runner, one), predicted_s=one.predicted_s)
 
     def _next_form(self, found: Recognised, runner: InProcess, one: Read) -> NextForm | None:
         if (forms := self._forms_for(found)) is None:
@@ -215,20 +216,19 @@ class InProcessLoading:
             form = form or await tools.loaders.run(self._placing.form_of, found.format.name, found.path, conventions)
         known = held is not None and found.file.form.private_bytes is not None
         with tools.meter.window() as alone:
-            if known or not tools.sizing.to_be_measured(*found.sized_as, found.disk_bytes):
-                model, effort = await tools.loaders.run(measured, read, found, held, conventions)
-            else:
-                (model, grown_bytes), effort = await tools.loaders.run(
-                    measured, read_and_measure, found, held, conventions, tools.gauge
-                )
-                if alone():
-                    size_bytes = max(grown_bytes, FLOOR_BYTES)
-                    tools.sizing.measured(*found.sized_as, found.disk_bytes, size_bytes)
+            known = known or not tools.sizing.to_be_measured(*found.sized_as, found.disk_bytes)
+            gauge = None if known else tools.gauge
+            model, grown_bytes, effort, predicted_s = await tools.loaders.run(
+                read_and_measure, found, held, conventions, gauge
+            )
+            if not known and alone():
+                size_bytes = max(grown_bytes, FLOOR_BYTES)
+                tools.sizing.measured(*found.sized_as, found.disk_bytes, size_bytes)
         if not isinstance(form, str):
             cast("Placing", self._placing).put_on(model, form)
         if self._suspects and found.tried and found.tried.kept and found.format.name not in PROVED:
             model = self._suspects.watched(model, found.tried.key)
-        return Read(model, held, size_bytes, effort, form)
+        return Read(model, held, size_bytes, effort, form, predicted_s)
 
 
 def _import_all(step: Step, modules: Sequence[str]) -> None:

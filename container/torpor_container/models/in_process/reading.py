@@ -2,13 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
 from torpor_container.formats import Conventions, Format, ServableModel
+from torpor_container.formats.probing import seconds_of_a_row
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile
 from torpor_container.mapped.mapped_forms import MappableFile
+from torpor_container.measuring.effort import CLOCKS, Effort
 from torpor_container.measuring.memory_gauge import MemoryGauge
 from torpor_container.models.loader import Placed
 from torpor_container.models.quarantine import Version
@@ -56,12 +59,34 @@ class Recognised:
         return self.placed.model_id + ending, self.format.name + ending
 
 
+class ReadModel(NamedTuple):
+    """A model in this process: the bytes by which the process has grown meanwhile, if that was measured; what its load
+    took; and the processor seconds of a row, if one was predicted, else 0."""
+
+    model: ServableModel
+    grown_bytes: int
+    effort: Effort
+    predicted_s: float
+
+
 def read_and_measure(
-    found: Recognised, held: MappedFile | None, conventions: Conventions, gauge: MemoryGauge
-) -> tuple[ServableModel, int]:
-    """The model, and the bytes by which the process has grown meanwhile."""
-    grown = gauge.grown(found.format.by_malloc)
-    return read(found, held, conventions), grown()
+    found: Recognised, held: MappedFile | None, conventions: Conventions, gauge: MemoryGauge | None
+) -> ReadModel:
+    """`gauge` measures the growth. A row is predicted where no trial has done so, since none was needed. Raises as
+    `read`."""
+    effort = CLOCKS.start()
+    grown = gauge.grown(found.format.by_malloc) if gauge is not None else int
+    model = read(found, held, conventions)
+    grown_bytes, took = grown(), effort()
+    untried = held is None and found.tried is not None and found.tried.sound
+    return ReadModel(model, grown_bytes, took, _row_s(found, model) if untried else 0.0)
+
+
+def _row_s(found: Recognised, model: ServableModel) -> float:
+    try:
+        return seconds_of_a_row(model)
+    except MemoryError as error:
+        raise NoMemoryNow(f"out of memory while {found.path.name} predicted a row") from error
 
 
 def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -> ServableModel:
