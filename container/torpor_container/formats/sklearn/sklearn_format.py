@@ -8,6 +8,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import flat_forms, pickled
 from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
 from torpor_container.formats.sklearn import estimators, flat_estimators
+from torpor_container.formats.sound import plain_forests
 
 SKOPS = ".skops"
 
@@ -57,4 +58,5 @@ FORMAT = Format(
     fixed_bytes=64 * 1024,
     frameworks=("joblib", "sklearn.base", "sklearn.utils"),
     mapped=flat_forms.form(__name__, _open_flat),
+    is_sound=lambda path: plain_forests.is_sound(path.read_bytes()),
 )

@@ -59,7 +59,7 @@ def prove_saved(saved: bytes, columns: int) -> None:
     if leaf_sizes and max(leaf_sizes) > 1:
         [weights] = _arrays(_LEAF_WEIGHTS, saved)
         right = _prove_vectors(left, right, weights, leaf_sizes, groups)
-    _prove(left, right, split, columns)
+    prove_trees(left, right, split, columns)
     if saved.count(_NO_CATEGORIES) != trees:
         _prove_categories(left, *_arrays(_CATEGORIES, saved))
 
@@ -69,14 +69,14 @@ def prove_estimator(parts: Iterable[Any]) -> None:
     for tree in parts:
         if type(tree).__module__ == "sklearn.tree._tree":
             left, right, feature = map(_one, (tree.children_left, tree.children_right, tree.feature))
-            _prove(left, right, feature, tree.n_features)
+            prove_trees(left, right, feature, tree.n_features)
 
 
 def _one(values: NDArray[Any]) -> Arrays:
     return Arrays(values.astype(np.int64), np.array([len(values)]))
 
 
-def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
+def prove_trees(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
     """Check all trees together, with their nodes numbered consecutively."""
     sizes, count = left.sizes, len(left.values)
     if not (np.array_equal(sizes, right.sizes) and np.array_equal(sizes, split.sizes) and np.all(sizes > 0)):

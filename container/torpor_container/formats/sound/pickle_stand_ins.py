@@ -1,0 +1,254 @@
+"""Stands in for the few classes that the pickle of a plain tree or forest names: what they take, those of numpy and
+scikit-learn take without harm. A stand-in keeps what it was given, which is checked at once, and does not change.
+"""
+
+import pickle
+import re
+from collections.abc import Mapping
+from functools import cache
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+COLUMNS_MAX, CLASSES_MAX, DIMENSIONS_MAX = 1_000_000, 100_000, 3
+REGRESSORS = ("RandomForestRegressor", "ExtraTreesRegressor", "DecisionTreeRegressor", "ExtraTreeRegressor")
+CLASSIFIERS = ("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier")
+MEMBERS = {"RandomForest": "DecisionTree", "ExtraTrees": "ExtraTree"}
+"""What a forest's trees are called."""
+TREE = {"max_depth", "node_count", "nodes", "values"}
+
+
+class Otherwise(Exception):
+    """The pickle is of no plain tree or forest."""
+
+
+TEXTS, NODES = "O8", "V64"
+NUMBERS = {"b1": "|", "u1": "|", "i4": "<", "i8": "<", "f4": "<", "f8": "<"}
+"""The byte order of each type of numbers, as numpy writes it."""
+_FIXED_TEXT = re.compile(r"U[1-9]\d{0,3}")
+NODE = np.dtype(
+    [
+        ("left_child", "<i8"),
+        ("right_child", "<i8"),
+        ("feature", "<i8"),
+        ("threshold", "<f8"),
+        ("impurity", "<f8"),
+        ("n_node_samples", "<i8"),
+        ("weighted_n_node_samples", "<f8"),
+        ("missing_go_to_left", "u1"),
+    ],
+    align=True,
+)
+
+
+def _state_of(code: str) -> tuple[Any, ...] | None:
+    """What numpy writes of a type behind its name; None for one that is not known."""
+    if code in NUMBERS:
+        return (3, NUMBERS[code], None, None, None, -1, -1, 0)
+    if code == TEXTS:
+        return (3, "|", None, None, None, -1, -1, 63)
+    if _FIXED_TEXT.fullmatch(code):
+        return (3, "<", None, None, None, 4 * int(code[1:]), 4, 8)
+    return _nodes_state() if code == NODES else None
+
+
+@cache
+def _nodes_state() -> tuple[Any, ...]:
+    names, fields = NODE.names, NODE.fields
+    assert names is not None
+    assert fields is not None
+    kinds = {}
+    for name in names:
+        kind, offset = fields[name][:2]
+        kinds[name] = (_ready(kind.str[1:]), offset)
+    return (3, "|", None, names, kinds, NODE.itemsize, 1, 16)
+
+
+def _ready(code: str) -> "_Kind":
+    kind = _Kind(code)
+    kind.ready = True
+    return kind
+
+
+def _bytes_of(code: str) -> int:
+    """Of one element; a text that is an object counts as one."""
+    if code == TEXTS:
+        return 1
+    return 4 * int(code[1:]) if code[0] == "U" else int(code[1:])
+
+
+class _Guarded(type):
+    """Of classes that a pickle makes without a call, and cannot change."""
+
+    def __call__(cls, *arguments: object) -> NoReturn:
+        raise Otherwise
+
+    def __setattr__(cls, name: str, value: object) -> NoReturn:
+        raise Otherwise
+
+
+class Estimator(metaclass=_Guarded):
+    """An estimator, and its attributes."""
+
+    __slots__ = ("state",)
+    state: dict[str, Any]
+
+    def __setstate__(self, state: object) -> None:
+        if hasattr(self, "state") or type(state) is not dict:
+            raise Otherwise
+        self.state = dict(state)
+
+
+class _Kind:
+    """A type of numbers, or of a tree's nodes."""
+
+    __slots__ = ("code", "ready")
+
+    def __init__(self, code: str) -> None:
+        self.code, self.ready = code, False
+
+    def __setstate__(self, state: object) -> None:
+        if self.ready or state != _state_of(self.code):
+            raise Otherwise
+        self.ready = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and self.ready and other.ready and self.code == other.code
+
+    __hash__ = None  # type: ignore[assignment]  # it is a key of nothing
+
+
+class PlainArray:
+    """An array: its type, its shape and what is in it."""
+
+    __slots__ = ("content", "kind", "shape")
+    content: Any
+
+    def __setstate__(self, state: Any) -> None:
+        version, shape, kind, by_columns, content = state
+        if hasattr(self, "content") or version != 1 or by_columns is not False or type(kind) is not _Kind:
+            raise Otherwise
+        if not kind.ready or type(shape) is not tuple or not 1 <= len(shape) <= DIMENSIONS_MAX:
+            raise Otherwise
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise Otherwise
+        if kind.code == TEXTS:
+            fits = type(content) is list and all(type(text) is str for text in content)
+            content = tuple(content) if fits else ()
+        else:
+            fits = type(content) is bytes
+        if not fits or len(content) != prod(shape) * _bytes_of(kind.code):
+            raise Otherwise
+        self.kind, self.shape, self.content = kind.code, shape, content
+
+
+class PlainScalar:
+    """A number of numpy's."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int | float) -> None:
+        self.number = number
+
+    def __setstate__(self, state: object) -> NoReturn:
+        raise Otherwise
+
+
+class PlainTree:
+    """A tree: its columns, how many values each node has, its nodes' bytes, and how many they are."""
+
+    __slots__ = ("columns", "count", "nodes", "values")
+    count: int
+
+    def __init__(self, columns: int, values: int) -> None:
+        self.columns, self.values = columns, values
+
+    def __setstate__(self, state: Any) -> None:
+        if hasattr(self, "count") or type(state) is not dict or state.keys() != TREE:
+            raise Otherwise
+        nodes, values, count, depth = state["nodes"], state["values"], state["node_count"], state["max_depth"]
+        if not type(nodes) is type(values) is PlainArray or not type(count) is type(depth) is int:
+            raise Otherwise
+        if nodes.kind != NODES or nodes.shape != (count,) or not 0 <= depth <= count or not count:
+            raise Otherwise
+        if values.kind != "f8" or values.shape != (count, 1, self.values):
+            raise Otherwise
+        self.nodes, self.count = nodes.content, count
+
+
+class _Maker:
+    """A function that a pickle calls. It cannot be changed."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def __call__(self, *arguments: Any) -> object:
+        return self.make(*arguments)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        raise Otherwise
+
+
+def _kind(code: object, aligned: object, copied: object) -> _Kind:
+    if type(code) is not str or aligned is not False or copied is not True or not _state_of(code):
+        raise Otherwise
+    return _Kind(code)
+
+
+def _empty(kind: object, shape: object, code: object) -> PlainArray:
+    if kind is not NDARRAY or shape != (0,) or code != b"b":
+        raise Otherwise
+    return PlainArray()
+
+
+def _scalar(kind: Any, content: Any) -> PlainScalar:
+    if type(kind) is not _Kind or not kind.ready or kind.code not in NUMBERS or type(content) is not bytes:
+        raise Otherwise
+    [number] = np.frombuffer(content, kind.code).tolist()
+    return PlainScalar(number)
+
+
+def _tree(columns: object, classes: object, outputs: object) -> PlainTree:
+    if type(columns) is not int or not 1 <= columns <= COLUMNS_MAX or outputs != 1 or type(outputs) is not int:
+        raise Otherwise
+    if type(classes) is not PlainArray or classes.kind != "i8" or classes.shape != (1,):
+        raise Otherwise
+    values = int.from_bytes(classes.content, "little", signed=True)
+    if not 1 <= values <= CLASSES_MAX:
+        raise Otherwise
+    return PlainTree(columns, values)
+
+
+def _never(*arguments: object) -> NoReturn:
+    raise Otherwise
+
+
+NDARRAY = _Maker(_never)
+_CLASSES = {name: _Guarded(name, (Estimator,), {"__slots__": ()}) for name in (*REGRESSORS, *CLASSIFIERS)}
+_NUMPY = {
+    ("numpy", "ndarray"): NDARRAY,
+    ("numpy", "dtype"): _Maker(_kind),
+    **{
+        (f"numpy.{core}.multiarray", name): maker
+        for core in ("_core", "core")
+        for name, maker in {"_reconstruct": _Maker(_empty), "scalar": _Maker(_scalar)}.items()
+    },
+}
+_NAMES: Mapping[tuple[str, str], Any] = {
+    **_NUMPY,
+    ("sklearn.tree._tree", "Tree"): _Maker(_tree),
+    **{
+        (f"sklearn.{'ensemble._forest' if name.startswith(tuple(MEMBERS)) else 'tree._classes'}", name): stand_in
+        for name, stand_in in _CLASSES.items()
+    },
+}
+
+
+class StandInReader(pickle.Unpickler):
+    """Reads a pickle. Raises Otherwise, and whatever arbitrary instructions raise."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return _NAMES[module, name]
