@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from torpor_endpoint.core.components.component_records import PlacementStrategy
+from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 
 NOT_ENOUGH: Final = (
@@ -18,7 +19,7 @@ NOT_ENOUGH: Final = (
 """AWS's reason for a copy that fits nowhere."""
 
 SEARCH_STEPS: Final = 5_000
-"""The most instances that a search tries for its copies, one after another: some milliseconds."""
+"""The most instances that a search tries for its copies, one after another: 0.2 s where no two of 30 are alike."""
 
 Places = Mapping[CopyId, int]
 """The numbers of the instances that copies are on."""
@@ -70,8 +71,8 @@ def _preference(copy: PackedCopy, instance: PackedInstance, tight: bool) -> tupl
 
 
 def _largest_first(copies: Sequence[PackedCopy], instances: Sequence[PackedInstance]) -> list[PackedCopy]:
-    size = instances[0].size if instances else None
-    return sorted(copies, key=lambda copy: (-copy.needs.share_of(size) if size else 0.0, copy.name))
+    whole = total(one.size for one in instances)
+    return sorted(copies, key=lambda copy: (-copy.needs.share_of(whole), copy.name))
 
 
 class _Search:
@@ -91,13 +92,11 @@ class _Search:
         if position == len(self._copies):
             return True
         copy, tried = self._copies[position], set()  # another one of its type with as much room has failed
-        order = sorted(
-            range(len(self._instances)), key=lambda one: _preference(copy, self._instances[one], self._tight)
-        )
-        for index in order:
+        fitting = [index for index, one in enumerate(self._instances) if one.has_room(copy)]
+        for index in sorted(fitting, key=lambda one: _preference(copy, self._instances[one], self._tight)):
             before = self._instances[index]
             alike = before.room, before.instance_type
-            if alike in tried or not before.has_room(copy):
+            if alike in tried:
                 continue
             tried.add(alike)
             self._steps += 1

@@ -1,6 +1,7 @@
 """Instances with the copies on them, as frozen values. They place nothing."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 from torpor_container.frozen_class import frozen
@@ -35,7 +36,7 @@ class PackedInstance:
     instance_type: str | None = None
     empty_since_s: float | None = None
 
-    @property
+    @cached_property
     def room(self) -> ComputeAmount:
         """What is free on it."""
         return self.size.less(total(copy.needs for copy in self.copies))
@@ -51,7 +52,7 @@ class PackedInstance:
         """How many copies of the component it has."""
         return sum(copy.name.component == component for copy in self.copies)
 
-    @property
+    @cached_property
     def fullness(self) -> float:
         """The share that is taken of the resource that is taken most, from 0 to 1."""
         return total(copy.needs for copy in self.copies).share_of(self.size)

@@ -125,7 +125,9 @@ def test_a_greedy_order_that_fails_is_mended_by_the_search() -> None:
     assert place_most(wanted, spread)[1] == []
     tight = [copy(name, 0, memory) for name, memory in (("a", 4), ("b", 3), ("c", 3), ("d", 2), ("e", 2), ("f", 2))]
     assert place_most(tight, spread)[1] != []
-    assert place_all(tight, spread) is not None
+    places = place_all(tight, [*spread, instance(2, copy("full", 0, 8))])
+    assert places is not None
+    assert [sum(one.needs.memory_mib for one in tight if places[one.name] == number) for number in (0, 1)] == [8, 8]
 
 
 @settings(max_examples=100)
@@ -146,8 +148,9 @@ def test_a_copy_for_one_type_of_instance_is_on_no_other(
 
 
 def test_a_search_that_finds_no_way_soon_gives_up() -> None:
-    many = [copy(f"c{number}", 0, 5) for number in range(60)]
-    assert place_all(many, [instance(number) for number in range(59)]) is None
+    """Each of the instances has room for one of the copies, and no two are alike: there are 12! ways to try."""
+    many = [copy(f"c{number}", 0, 5) for number in range(13)]
+    assert place_all(many, [instance(number, copy("p", number, number / 8)) for number in range(12)]) is None
 
 
 def test_the_pool_for_copies_is_smaller_than_the_machine() -> None:

@@ -59,6 +59,14 @@ def test_a_further_instance_is_of_the_best_pool_that_helps_and_only_an_empty_one
     assert found.instead_of is None or found.instead_of in empty
 
 
+def test_one_more_instance_comes_while_there_are_fewer_than_there_may_be() -> None:
+    present = [PackedInstance(0, SIZES["small"], instance_type="small")]
+    assert further_instance(copy("c", 0, 9), present, POOLS, SIZES, 2) == FurtherInstance("large")
+    only_huge = replace(copy("c", 0, 9), instance_type="huge")
+    assert further_instance(only_huge, present, POOLS, SIZES, 2) == FurtherInstance("huge")
+    assert further_instance(copy("c", 0, 65), present, POOLS, SIZES, 2) is None
+
+
 def _new(kind: str) -> PackedInstance:
     return PackedInstance(99, SIZES[kind], instance_type=kind)
 
