@@ -81,18 +81,14 @@ def quiet_until_s(
     policy = policy or NO_POLICY
     if len(instances) <= least:
         return float("inf")
-    times = [one.empty_since_s + idle_s for one in instances if one.empty_since_s is not None and not one.copies]
+    times = [one.empty_since_s + idle_s for one in instances if one.empty_since_s is not None]
     if policy.strategy is ScaleInStrategy.CONSOLIDATION:
         times.append(last_operation_s + policy.cooldown_s)
     return min(times, default=float("inf"))
 
 
 def _idle(instances: Sequence[PackedInstance], surplus: int, now_s: float, idle_s: float) -> tuple[int, ...]:
-    idle = [
-        one.number
-        for one in instances
-        if not one.copies and one.empty_since_s is not None and now_s - one.empty_since_s >= idle_s
-    ]
+    idle = [one.number for one in instances if one.empty_since_s is not None and now_s - one.empty_since_s >= idle_s]
     return tuple(sorted(idle, reverse=True)[: max(0, surplus)])
 
 

@@ -147,6 +147,15 @@ def test_a_copy_for_one_type_of_instance_is_on_no_other(
     assert all(one.instance_type in (None, types[places[one.name]]) for one in wanted if places is not None)
 
 
+def test_a_search_tries_one_of_many_instances_that_are_alike() -> None:
+    """The first copy must leave those with accelerators to the others, which one by one takes 9! ways to find out."""
+    wanted = [copy("a", 0, 7), *(copy(f"b{number}", 0, 7, accelerators=1) for number in range(9))]
+    alike = [instance(number) for number in range(9)]
+    places = place_all(wanted, [*alike, instance(9, size=ComputeAmount(8, 4, 0))])
+    assert places is not None
+    assert places[wanted[0].name] == 9
+
+
 def test_a_search_that_finds_no_way_soon_gives_up() -> None:
     """Each of the instances has room for one of the copies, and no two are alike: there are 12! ways to try."""
     many = [copy(f"c{number}", 0, 5) for number in range(13)]
@@ -167,5 +176,6 @@ def test_the_pool_for_copies_is_smaller_than_the_machine() -> None:
 )
 def test_the_share_of_an_instance_is_that_of_what_is_taken_most(part: ComputeAmount, share: float) -> None:
     assert part.share_of(SIZE) == share
+    assert ComputeAmount() == ComputeAmount(0, 0, 0)
     assert ComputeAmount(0, 0, 1).share_of(ComputeAmount(8, 4, 0)) == 1.0
     assert ComputeAmount(0, 0, 0).share_of(ComputeAmount(8, 4, 0)) == 0.0

@@ -10,7 +10,7 @@ from tests.endpoint.core.packing.helpers.packed import copy, fleets, instance
 from tests.helpers.example_counts import tries
 from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.packed_instances import PackedInstance
-from torpor_endpoint.core.packing.scale_in_plans import CopyMove, quiet_until_s, scale_in, shrink
+from torpor_endpoint.core.packing.scale_in_plans import CopyMove, ScaleInPlan, quiet_until_s, scale_in, shrink
 from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 
 TEN_MINUTES_S = 600.0
@@ -71,6 +71,25 @@ def test_the_one_that_is_emptied_first_has_least_to_move(copies: tuple[tuple[int
     plan = scale_in(fleet, replace(CONSOLIDATION, step_max=1), 0, 300.0, 0.0)
     assert {move.source for move in plan.moves} == {source}
     assert len(plan.moves) == len(copies[source])
+
+
+def test_an_instance_whose_copies_have_no_room_elsewhere_holds_up_no_other() -> None:
+    bound = replace(copy("a", 0, 1), instance_type="a")
+    fleet = [replace(instance(0, bound), instance_type="a"), instance(1, copy("b", 0)), instance(2, copy("c", 0, 3))]
+    moves = scale_in(fleet, CONSOLIDATION, 0, 300.0, 0.0).moves
+    assert moves == (CopyMove(copy("b", 0).name, 1, 2),)
+
+
+def test_what_moves_takes_its_room_at_once() -> None:
+    fleet = [instance(number, copy(f"c{number}", 0, 4)) for number in range(3)]
+    moves = scale_in(fleet, replace(CONSOLIDATION, step_max=9), 0, 300.0, 0.0).moves
+    assert moves == (CopyMove(copy("c2", 0).name, 2, 0),)
+
+
+def test_of_instances_that_are_too_many_the_empty_ones_leave_first_from_the_last_one_on() -> None:
+    fleet = [instance(0), instance(1, copy("b", 0, 3)), instance(2, copy("c", 0, 2)), instance(3)]
+    assert shrink(fleet, 1) == ScaleInPlan(released=(3,))
+    assert shrink(fleet, 3) == ScaleInPlan(released=(3, 0), moves=(CopyMove(copy("c", 0).name, 2, 1),))
 
 
 def test_an_instance_that_got_copies_keeps_them() -> None:

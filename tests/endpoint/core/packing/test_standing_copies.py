@@ -32,6 +32,7 @@ def test_no_instance_ever_has_more_than_it_can_hold(rounds: list[tuple[list[Pack
 def test_a_copy_keeps_its_place_until_it_is_gone() -> None:
     standing, large, other = StandingCopies(), copy("large", 0, memory=8), copy("other", 0, memory=8)
     assert standing.take(large, THREE[:1]) == standing.place_of(large.name) == 0
+    assert (standing.on(0), standing.on(1)) == (True, False)
     standing.leave(large.name)
     assert standing.leaving
     assert standing.take(other, THREE[:1]) is None
