@@ -158,7 +158,6 @@ class Placement(Generic[T]):
         self._ready[number] = instance
         instance.fleet = self._fleet
         self._fleet.in_flight += instance.in_flight
-        self._levels = max(self._levels, number.bit_length())
         self._changed()
 
     def withdraw(self, number: int) -> T | None:
@@ -167,14 +166,13 @@ class Placement(Generic[T]):
         if instance is not None:
             instance.fleet = FleetLoad()
             self._fleet.in_flight -= instance.in_flight
-            if number.bit_length() == self._levels:
-                self._levels = max(self._ready, default=0).bit_length()
             self._changed()
         return instance
 
     def _changed(self) -> None:
         self._all = list(self._ready.values())
         self.count = len(self._all)
+        self._levels = max(self._ready, default=0).bit_length()
         if self._handovers is not None:
             self._handovers.changed(self._owners, self._is_ready)
         self._owners.clear()

@@ -1,9 +1,11 @@
 """Placement: a model stays with its owner, a busy model gets a second, and a slot's end moves only its own models."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from gc import collect
 from math import ceil, sqrt
+from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from torpor_endpoint.core.placement import (
     LEVELS,
     SHARE,
     WALK_MAX,
+    WALKS_MAX,
     FleetLoad,
     PlacedInstance,
     Placement,
@@ -138,6 +141,28 @@ def test_who_remembers_few_owners_picks_the_same_ones() -> None:
     assert list(map(few.pick, names)) == list(map(many.pick, names))
 
 
+class Name(str):
+    """A model whose name can be seen to be forgotten."""
+
+
+def kept(asked: Callable[[str], object], count: int) -> int:
+    """How many of so many models are remembered once this was asked for each."""
+    names = [Name(f"model {number}") for number in range(count)]
+    seen = [ref(name) for name in names]
+    while names:
+        asked(names.pop())
+    collect()
+    return sum(one() is not None for one in seen)
+
+
+def test_no_more_models_are_remembered_than_there_is_room_for() -> None:
+    ready = Placement[One](owners_max=30)
+    for slot in SLOTS:
+        ready.offer(slot, One(slot))
+    assert 1 < kept(ready.pick, 100) <= 30
+    assert 1 < kept(lambda model: ready.with_room(model, 1), 2 * WALKS_MAX + 100) <= WALKS_MAX
+
+
 def test_a_withdrawn_instance_is_no_longer_ready() -> None:
     ready = idle([0, 1])
     (first, second) = ready
@@ -185,6 +210,18 @@ def test_a_hot_model_gets_a_second_copy_and_only_then() -> None:
     assert pick("hot", ready) == second
     busy.answered()
     assert pick("hot", ready) == owner
+
+
+@pytest.mark.parametrize("most", [1, BUSY_MIN - 1, BUSY_MIN, BUSY_MIN + 1])
+def test_an_owner_that_has_as_many_requests_as_it_may_have_gets_no_more(most: int) -> None:
+    owner, second, *_ = order("hot", SLOTS)
+    ready = idle()
+    ready.most = most
+    busy = ready.pick("hot")
+    take(busy, min(most, BUSY_MIN) - 1)
+    assert pick("hot", ready) == owner
+    busy.took()
+    assert pick("hot", ready) == second
 
 
 @given(models, st.lists(st.integers(0, 50), min_size=4, max_size=4))
@@ -297,7 +334,7 @@ def test_a_variant_of_weight_zero_gets_nothing(shares: list[float], point: float
     [
         ((0, 1, 1), 0.0, 1),
         ((1, 1, 0), 0.5, 1),
-        ((1, 3, 0), 1.0, 1),  # the last one that has a share
+        ((0.5, 0.5, 0), 1.0, 1),  # the last one that has a share
         ((0, 0, 0), 0.0, 0),
         ((0, 0, 0), 1.0, 0),
     ],
@@ -317,6 +354,13 @@ def test_among_some_instances_it_picks_the_first_of_them_that_is_not_busy(
     best, own = ready.pick(model), [one for one in ready_in_order(model, ready) if one in allowed]
     with_room = [one for one in own if one.in_flight < bound]
     assert ready.pick_among(model, allowed) is (best if best in allowed else (with_room or own)[0])
+
+
+def test_among_some_instances_one_at_the_bound_is_too_busy() -> None:
+    best, first, second, _ = order("hot", SLOTS)
+    ready = placement({**dict.fromkeys(SLOTS, 0), first: BUSY_MIN})
+    assert pick("hot", ready) == best
+    assert ready.pick_among("hot", {one for one in ready if one.slot in (first, second)}).slot == second
 
 
 def test_among_instances_that_are_not_ready_it_finds_none() -> None:
