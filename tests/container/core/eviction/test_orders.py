@@ -78,6 +78,12 @@ def test_a_busy_model_is_passed_over() -> None:
         assert chosen.victim(anybody) == "a"
 
 
+def test_a_model_that_was_used_once_leaves_before_one_that_was_used_twice_long_ago() -> None:
+    chosen = filled(LRU2(), "a")
+    chosen.touched("a")
+    assert leavers(filled(chosen, "bc")) == "bca"
+
+
 # -- SIEVE ---------------------------------------------------------------------------------------------------------
 def test_the_hand_stays_where_it_sifted_last() -> None:
     chosen = filled(SIEVE(), "abcd")
