@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from gc import collect
 from math import ceil, sqrt
 from weakref import ref
@@ -156,11 +157,14 @@ def kept(asked: Callable[[str], object], count: int) -> int:
 
 
 def test_no_more_models_are_remembered_than_there_is_room_for() -> None:
-    ready = Placement[One](owners_max=30)
-    for slot in SLOTS:
-        ready.offer(slot, One(slot))
-    assert 1 < kept(ready.pick, 100) <= 30
-    assert 1 < kept(lambda model: ready.with_room(model, 1), 2 * WALKS_MAX + 100) <= WALKS_MAX
+    def of_thirty() -> Placement[One]:
+        ready = Placement[One](owners_max=30)
+        for slot in SLOTS:
+            ready.offer(slot, One(slot))
+        return ready
+
+    assert [kept(of_thirty().pick, count) for count in (30, 31)] == [30, 1]
+    assert 1 < kept(partial(of_thirty().with_room, bound=1), 2 * WALKS_MAX + 100) <= WALKS_MAX
 
 
 def test_a_withdrawn_instance_is_no_longer_ready() -> None:
