@@ -340,5 +340,5 @@ def weighted(weights: Sequence[tuple[W, float]], point: float) -> W:
 
 def in_turn(weights: Sequence[tuple[W, float]], number: int) -> W:
     """The one for the request of this number, from 0. The points are a sequence of low discrepancy (multiples of the
-    golden ratio): of any so many requests in a row, each has its share within about one request."""
+    golden ratio): of the first requests, however many of 3,000, each has its share within three."""
     return weighted(weights, number * GOLDEN % 1.0)

@@ -12,10 +12,9 @@ from torpor_endpoint.core.rollouts.rollout import FleetSizes, FleetTarget, Rollo
 
 
 class VariantStatusName(StrEnum):
-    """The values of the status in a VariantStatus."""
+    """The values of the status in a VariantStatus that a rollout has; AWS has Updating too."""
 
     CREATING = "Creating"
-    UPDATING = "Updating"
     DELETING = "Deleting"
     ACTIVATING_TRAFFIC = "ActivatingTraffic"
     BAKING = "Baking"

@@ -13,11 +13,18 @@ from torpor_endpoint.core.rollouts.rollout_policy import (
     SizeType,
     Strategy,
 )
+from torpor_endpoint.core.rollouts.variant_statuses import status_of
 
 
 def test_the_names_of_phases_are_on_disk_and_stay() -> None:
     forward = "planned", "creating", "activating", "baking", "deleting"
     assert [*RolloutPhase] == [*forward, "restoring", "returning", "removing", "finished", "rolled back", "stuck"]
+
+
+def test_the_names_of_strategies_and_sizes_are_those_of_the_wire() -> None:
+    """https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_TrafficRoutingConfig.html and API_CapacitySize."""
+    assert [*Strategy] == ["ALL_AT_ONCE", "CANARY", "LINEAR", "ROLLING"]
+    assert [*SizeType] == ["INSTANCE_COUNT", "CAPACITY_PERCENT"]
 
 
 def test_a_rollout_that_is_planned_has_done_nothing() -> None:
@@ -81,3 +88,59 @@ def test_a_rollback_is_narrowed_in_its_first_batch_where_any_fleet_has_smaller_o
         replace(first, narrow=True),
     ):
         assert other.narrowed() is other
+
+
+def test_the_old_instances_that_are_left_are_whole_ones() -> None:
+    half = Rollout(by_batches(ONE), RolloutPhase.CREATING, (FleetSizes("v", 3, 2),), step=2, active=1)
+    blue = half.targets()["v"].blue
+    assert (blue, type(blue)) == (2, int)
+
+
+def test_the_largest_fleet_says_how_many_steps_there_are() -> None:
+    linear = RolloutPolicy(Strategy.LINEAR, ONE)
+    assert [linear.steps(fleets) for fleets in ([], [1], [2, 5, 3])] == [1, 1, 5]
+
+
+def test_a_clock_that_is_set_back_leaves_as_much_of_the_time_limit() -> None:
+    bakes = Rollout(RolloutPolicy(wait_s=60.0), RolloutPhase.BAKING, started_s=20.0, since_s=50.0)
+    assert bakes.looked((), 10.0) == replace(bakes, started_s=-20.0, since_s=10.0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "message"),
+    [
+        (RolloutPhase.PLANNED, "Creating", "Launching 4 instance(s)."),
+        (RolloutPhase.CREATING, "Creating", "Launching 1 instance(s)."),
+        (
+            RolloutPhase.ACTIVATING,
+            "ActivatingTraffic",
+            "Activating traffic on canary capacity of 3 instance(s).",
+        ),
+        (
+            RolloutPhase.BAKING,
+            "Baking",
+            "Baking for 0 seconds (WaitIntervalInSeconds) with traffic enabled on canary capacity of 3 instance(s).",
+        ),
+        (RolloutPhase.DELETING, "Deleting", "Terminating 1 instance(s)."),
+        (RolloutPhase.RESTORING, "Creating", "Launching 1 instance(s)."),
+        (RolloutPhase.RETURNING, "ActivatingTraffic", "Activating traffic on full capacity of 3 instance(s)."),
+        (RolloutPhase.REMOVING, "Deleting", "Terminating 1 instance(s)."),
+    ],
+)
+def test_a_variant_says_how_many_instances_this_batch_has(phase: RolloutPhase, state: str, message: str) -> None:
+    rolls = Rollout(by_batches(ONE, ONE), phase, (FleetSizes("v", 4, 4),), step=3, active=3, back=2, since_s=7.0)
+    assert status_of(rolls, "v") == (state, message, 7.0)
+
+
+def test_the_capacity_of_a_canary_is_of_whole_instances() -> None:
+    canary = RolloutPolicy(Strategy.CANARY, CapacitySize(SizeType.CAPACITY_PERCENT, 55))
+    activates = Rollout(canary, RolloutPhase.ACTIVATING, (FleetSizes("v", 4, 4),), step=1, active=1)
+    status = status_of(activates, "v")
+    assert status is not None
+    assert status.message == "Activating traffic on canary capacity of 3 instance(s)."
+
+
+def test_what_is_not_touched_or_has_ended_has_no_status() -> None:
+    begun = Rollout(by_batches(ONE), RolloutPhase.CREATING, (FleetSizes("v", 2, 2),), step=1)
+    assert status_of(begun, "other") is None
+    assert status_of(replace(begun, phase=RolloutPhase.FINISHED, step=2, active=2), "v") is None
