@@ -25,7 +25,7 @@ from hypothesis import settings
 from tests.account.helpers.database_fixtures import database_url, opened, postgresql
 from tests.helpers import files_in_turn
 from tests.helpers.example_counts import THOROUGH, USUAL
-from torpor_container.processes.zygote import ONE_THREAD
+from torpor_container.processes.zygote import LIBRARY_VARIABLES
 from torpor_container.processes.zygote_client import ZygoteClient
 
 __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
@@ -33,7 +33,7 @@ __all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixture
 settings.register_profile("shared", deadline=None, max_examples=USUAL)
 settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
 settings.load_profile("shared")
-os.environ.update(ONE_THREAD)
+os.environ.update(LIBRARY_VARIABLES)
 gc.disable()
 botocore.session.create_loader = cache(botocore.session.create_loader)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torpor_container.how_to_install import how_to_install
 from torpor_container.image import variables
-from torpor_container.processes.zygote import ONE_THREAD
+from torpor_container.processes.zygote import LIBRARY_VARIABLES
 from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def serve(settings: Settings) -> None:
     from torpor_container.transport.peers.peer_tls import PeerTls
 
     given = dict(os.environ)
-    for name, value in ONE_THREAD.items():
+    for name, value in LIBRARY_VARIABLES.items():
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
 

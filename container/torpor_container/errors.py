@@ -41,6 +41,7 @@ PredictionFailed is the message and the traceback as text, as the inference tool
 """
 
 import json
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -70,6 +71,28 @@ class ContainerError(Exception):
 
 
 E = TypeVar("E", bound=ContainerError)
+OWN = os.path.dirname(__file__) + os.sep
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception of foreign code, whose own `__str__` may raise."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  foreign code
+        return f"{type(error).__name__}, whose text cannot be made"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback of an exception of foreign code from the first frame of that code: the frames before it are this
+    package's, and take the place of the others in a message that is cut off. Whole if all frames are this package's."""
+    whole = traceback.TracebackException.from_exception(error)
+    chain = [whole]
+    while chain:
+        one = chain.pop()
+        foreign = (place for place, frame in enumerate(one.stack) if not frame.filename.startswith(OWN))
+        del one.stack[: next(foreign, 0)]
+        chain += [also for also in (one.__cause__, one.__context__, *(one.exceptions or ())) if also is not None]
+    return "".join(whole.format())
 
 
 def bare(error: E) -> E:
@@ -165,7 +188,7 @@ class PredictionFailed(ModelFault):
 
     @classmethod
     def because(cls, error: BaseException) -> Self:
-        return cls(f"{error}\n{''.join(traceback.format_exception(error))}")
+        return cls(f"{text_of(error)}\n{traceback_of(error)}")
 
     def reply(self) -> Reply:
         return Reply(str(self).encode(errors="backslashreplace"), "text/plain; charset=utf-8", self.status)
@@ -218,8 +241,10 @@ class LoadFailed(LoadFault):
 
 class UnknownFormat(LoadFailed):
     @classmethod
-    def of(cls, found: Iterable[str], known: Iterable[str]) -> Self:
-        return cls(f"no model file of a known format ({', '.join(known)}) among: {', '.join(found) or 'no files'}")
+    def of(cls, found: Iterable[str], known: Iterable[str], misplaced: str = "") -> Self:
+        """`misplaced`: a sentence on a model that lies where none is looked for."""
+        lacks = f"no model file of a known format ({', '.join(known)}) among: {', '.join(found) or 'no files'}"
+        return cls(f"{lacks}. {misplaced}" if misplaced else lacks)
 
 
 class AmbiguousArtifact(LoadFailed):

@@ -8,5 +8,5 @@ import os
 from torpor_container.processes import zygote
 
 if __name__ == "__main__":
-    os.environ.update(zygote.ONE_THREAD)
+    os.environ.update(zygote.LIBRARY_VARIABLES)
     zygote.main(lambda step: None)

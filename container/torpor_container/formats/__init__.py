@@ -86,7 +86,10 @@ def _only(candidates: list[ModelFile], directory: Path, formats: Sequence[Format
         return candidates[0]
     paths = sorted({_within(directory, path) for one in candidates for path in one.paths})
     if not paths:
-        raise UnknownFormat.of(sorted(path.name for path in directory.iterdir()), [known.name for known in formats])
+        known = [one.name for one in formats]
+        raise UnknownFormat.of(
+            sorted(path.name for path in directory.iterdir()), known, recognition.misplaced(directory)
+        )
     if len(paths) > 1:
         raise AmbiguousArtifact.of(paths)
     return candidates[0]

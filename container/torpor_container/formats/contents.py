@@ -28,6 +28,22 @@ class Content(Enum):
     """LightGBM's text format."""
 
 
+PACKED = {
+    b"\x1f\x8b": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ\0": "an xz file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"PK\3\4": "a zip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+}
+"""What else people pack with, by its first bytes."""
+
+
+def packed_as(head: bytes) -> str | None:
+    """The kind of archive or compressed file that begins so."""
+    return next((kind for begins, kind in PACKED.items() if head.startswith(begins)), None)
+
+
 def content_of(path: Path) -> Content | None:
     """What the file holds; None if it is not a model."""
     with path.open("rb") as file:

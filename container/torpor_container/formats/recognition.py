@@ -6,8 +6,9 @@ no model is ignored, wherever it lies and whatever its name.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 from torpor_container.formats import contents
@@ -150,3 +151,33 @@ def _together(found: list[ModelFile]) -> list[ModelFile]:
         return found
     xgboost = next((one.format for one in found if one.format.name == "xgboost"), None)
     return [ModelFile(xgboost or found[0].format, paths)]
+
+
+# -- none --------------------------------------------------------------------------------------------------------------
+LOOKED_INTO_MAX = 50
+"""How many files are looked into: most that people pack by mistake lie in the one folder that they packed."""
+SCRIPT_FILE = "inference.py"
+
+
+def misplaced(directory: Path) -> str:
+    """A sentence on the first model, script or archive in the wrong place; empty if there is none."""
+    for path in islice(_files(directory), LOOKED_INTO_MAX):
+        within = path.relative_to(directory)
+        if len(within.parts) == 1:
+            with path.open("rb") as file:
+                packed = contents.packed_as(file.read(contents.HEAD_BYTES))
+            if packed:
+                return f"{within} is {packed}: pack the files that it holds into the artifact themselves"
+        elif path.name == SCRIPT_FILE or contents.content_of(path) is not None:
+            return (
+                f"{within} lies in a folder, and a model at the top, a script there or in code/: pack what the folder "
+                f"holds, as `tar -czf model.tar.gz -C {within.parts[0]} .` does"
+            )
+    return ""
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    """The files that are not hidden, from the top down, each folder in the order of names."""
+    for folder, folders, names in os.walk(directory):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))

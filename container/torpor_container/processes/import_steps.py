@@ -28,10 +28,6 @@ SCIKIT_LEARN = ("sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline")
 WITH_ITS_INTERFACE = ("xgboost.compat", "xgboost.sklearn", "xgboost.training", "xgboost.plotting", "xgboost")
 """The modules of XGBoost that differ where scikit-learn is installed, in the order of their imports."""
 
-NOT_YET = ("pyarrow",)
-"""Its import starts a thread, after which a process must not fork; pandas imports it where it is installed. What needs
-it may import it later."""
-
 
 class _Process:
     """How far this process has come. The lock is held while a module is hidden, which another thread would not find."""
@@ -63,17 +59,18 @@ def reach(step: Step) -> None:
 
 
 def _import_boosters() -> None:
-    with _hidden("sklearn", *NOT_YET):
+    with _hidden("sklearn"):
         import_module("xgboost")
 
 
 def _import_whole() -> None:
-    with _hidden(*NOT_YET):
-        for name in (*SCIKIT_LEARN, "xgboost"):
-            import_module(name)
-        if _lacks_interface():
-            for name in WITH_ITS_INTERFACE:
-                reload(sys.modules[name])
+    """scikit-learn draws in pandas, and pandas decides now, once and for all, whether there is pyarrow: without it,
+    nothing unpickles a frame with text of pandas 3."""
+    for name in (*SCIKIT_LEARN, "xgboost"):
+        import_module(name)
+    if _lacks_interface():
+        for name in WITH_ITS_INTERFACE:
+            reload(sys.modules[name])
 
 
 @contextmanager

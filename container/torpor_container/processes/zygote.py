@@ -57,8 +57,15 @@ onnxruntime: its import starts threads, and takes a child only 0.2 s."""
 PREPARE = "torpor_container.forked_instance:prepare"
 """Does once what every child would do, and starts no thread."""
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Numeric libraries start thread pools at their import unless these variables forbid it."""
+LIBRARY_VARIABLES = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+"""Numeric libraries start thread pools at their import unless these variables forbid it, and pyarrow, which pandas
+imports, a thread of its allocator. Its default allocator takes 1 GiB of a script's limit for the first byte."""
 
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
@@ -236,12 +243,12 @@ def run_job(job: dict[str, Any], descriptors: list[int], zygote: int) -> NoRetur
                 descriptors.append(line.detach())
         if job.get("log"):
             _redirect_output(job["log"])
-        for name in ONE_THREAD:
+        for name in LIBRARY_VARIABLES:
             os.environ.pop(name, None)
         _set_environment(job.get("environment") or {}, tuple(job.get("forgotten") or ()))
         code = _function_of(job["run"])(job.get("arguments") or {}, descriptors) or 0
     except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 1
+        code = _exit_code(leaving.code)
     except BaseException:  # noqa: BLE001  the outermost edge of a process, whose code may raise anything: report it, and exit
         sys.excepthook(*sys.exc_info())
     finally:
@@ -249,6 +256,14 @@ def run_job(job: dict[str, Any], descriptors: list[int], zygote: int) -> NoRetur
             with suppress(OSError, ValueError, AttributeError):  # broken, closed, or replaced by a script's None
                 stream.flush()
         os._exit(code)
+
+
+def _exit_code(leaving: object) -> int:
+    """The exit code of `SystemExit(leaving)`, as Python makes it: a text goes to standard error, and is a failure."""
+    if leaving is None or isinstance(leaving, int):
+        return int(leaving or 0)
+    print(leaving, file=sys.stderr)
+    return 1
 
 
 def _set_environment(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
@@ -306,5 +321,5 @@ def main(libraries: Callable[[Step], None] = reach) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.update(ONE_THREAD)
+    os.environ.update(LIBRARY_VARIABLES)
     main()

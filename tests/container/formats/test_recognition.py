@@ -137,6 +137,23 @@ def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Cal
         detect(place(**{"a.json": holding, "b.txt": "text"}))
 
 
+@pytest.mark.parametrize(
+    ("files", "hint"),
+    [
+        ({"houses/1/xgboost-model": "ubj"}, r"houses/1/xgboost-model lies in a folder, .* -C houses \."),
+        ({"b/m.pkl": "regressor", "a/notes": "text"}, r"b/m\.pkl lies in a folder"),
+        ({"houses/code/inference.py": "text"}, r"houses/code/inference\.py lies in a folder"),
+        ({"m.zip": "archive", "b/m.json": "json"}, r"m\.zip is a zip archive: pack the files that it holds"),
+        ({"a/notes": "text", "__MACOSX/m.json": "json", ".a/m.json": "json"}, r"among: \.a, __MACOSX, a$"),
+    ],
+)
+def test_a_model_in_the_wrong_place_is_named_with_what_to_do(
+    place: Callable[..., Path], files: dict[str, str], hint: str
+) -> None:
+    with pytest.raises(UnknownFormat, match=hint):
+        detect(place(**files))
+
+
 def test_the_only_real_model_among_several_named_files_is_taken(place: Callable[..., Path]) -> None:
     place(**{"a.json": "json", "b.ubj": "text", "c.model": "nothing", "encoder.pkl": "encoder", "names.pkl": "columns"})
     assert detect(place())[1].name == "a.json"

@@ -52,11 +52,13 @@ def transform_fn(model, body, content_type, accept):
 
 
 @asynccontextmanager
-async def running(parent: ZygoteClient, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
+async def running(
+    parent: ZygoteClient, folder: Path, environment: Mapping[str, str], source: str = SCRIPT
+) -> AsyncIterator[Scripted]:
     scripts = Scripts(
         SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(parent.path)), environment
     )
-    script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
+    script, _ = await scripts.start(folder, write_script(folder, source))
     try:
         yield script
     finally:
@@ -98,6 +100,26 @@ def transform_fn(model, body, content_type, accept):
             assert await asked(script, b"") == b"sevenmine"
         finally:
             await script.close()
+
+    asyncio.run(story())
+
+
+def test_a_script_unpickles_a_frame_with_text(tmp_path: Path, zygote: ZygoteClient) -> None:
+    """pandas keeps text in arrays of pyarrow, where that was there when pandas was imported: by the zygote."""
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    source = """
+import pandas
+def model_fn(model_dir):
+    return pandas.read_pickle("cities.pkl")
+def transform_fn(model, body, content_type, accept):
+    return model["city"].str.upper()[0], "text/plain"
+"""
+
+    async def story() -> None:
+        pandas.DataFrame({"city": ["Oslo"]}).to_pickle(tmp_path / "cities.pkl")
+        async with running(zygote, tmp_path, {}, source) as script:
+            assert await asked(script, b"") == b"OSLO"
 
     asyncio.run(story())
 

@@ -15,7 +15,7 @@ from tests.helpers.forked_starts import starting
 from tests.helpers.forked_starts.forking_process import OWN_FROM
 from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.import_steps import Step
-from torpor_container.processes.zygote import ONE_THREAD
+from torpor_container.processes.zygote import LIBRARY_VARIABLES
 from torpor_container.processes.zygote_client import ZYGOTE, OwnedZygote, ZygoteClient, ZygoteProcess
 
 WITHOUT_LIBRARIES = "light zygote"
@@ -25,7 +25,7 @@ PROGRAM = Path(__file__).with_name("whole_zygote.py")
 def prepare_zygotes(kind: str) -> None:
     """What a zygote of this kind does before it listens."""
     zygote = import_module("torpor_container.processes.zygote")
-    os.environ.update(ONE_THREAD)
+    os.environ.update(LIBRARY_VARIABLES)
     if kind == WITHOUT_LIBRARIES:
         zygote.preload(Step.BARE, lambda step: None)
     else:
@@ -101,7 +101,7 @@ async def launched(
         kind, forked = step, (str(PROGRAM), descriptor, step)
     else:
         kind, forked = "", ()
-    if not kind or max(pass_fds) >= OWN_FROM or not starting.can_be_forked(command, env, **ONE_THREAD):
+    if not kind or max(pass_fds) >= OWN_FROM or not starting.can_be_forked(command, env, **LIBRARY_VARIABLES):
         return await asyncio.create_subprocess_exec(
             *command, stdin=stdin, pass_fds=pass_fds, start_new_session=start_new_session, env=env
         )

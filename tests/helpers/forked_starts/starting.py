@@ -17,10 +17,10 @@ from typing import IO, NamedTuple
 
 from tests.helpers.forked_starts import forking_process
 from torpor_container.processes.process_tree import children, is_named
-from torpor_container.processes.zygote import ONE_THREAD
+from torpor_container.processes.zygote import LIBRARY_VARIABLES
 
 FORKING = Path(forking_process.__file__)
-READ_AT_THE_START = "PYTHON", "LD_", "MALLOC_", "LC_", "LANG", *ONE_THREAD
+READ_AT_THE_START = "PYTHON", "LD_", "MALLOC_", "LC_", "LANG", *LIBRARY_VARIABLES
 """The variables that Python and what it imports read once begin with one of these."""
 
 AT_THE_START = {name: value for name, value in os.environ.items() if name.startswith(READ_AT_THE_START)}

@@ -88,7 +88,9 @@ def _header(stream: Bounded) -> bytes:
     if len(block) < BLOCK:
         raise Refused("it ends in the middle: the tar archive has no end mark")
     if not is_header(block):
-        raise Refused("its content is not a tar archive" if at_start else "a tar header is damaged")
+        raise Refused(
+            "its content is not a tar archive, as that of `tar -czf` is" if at_start else "a tar header is damaged"
+        )
     return block
 
 

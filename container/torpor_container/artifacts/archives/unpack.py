@@ -21,13 +21,14 @@ from torpor_container.artifacts.archives.decompression import (
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 from torpor_container.artifacts.seals import Seal, SealedFile, mark_of
+from torpor_container.formats.contents import packed_as
 from torpor_container.frozen_class import frozen
 from torpor_container.settings import DEFAULTS
 
 COPY_BYTES = 64 * 1024
 """What is unpacked at a time: it is hashed and written while the processor's caches have it, in memory that is used
 again."""
-ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip", ".7z", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 RATIO_FLOOR_BYTES = 16 * 1024 * 1024
 """An archive that unpacks to less than this is never refused as a bomb, however well it is compressed."""
 
@@ -79,6 +80,8 @@ def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str)
     if is_header(first):
         return Unpacked(_unpack_tar(source, packed_bytes, folder), source.digest)
     if name.endswith(ARCHIVE_SUFFIXES):
+        if packed := packed_as(first):
+            raise Refused(f"it is {packed}, and not a gzipped tar archive, which `tar -czf` makes")
         raise Refused("it is neither a gzip file nor a tar archive, though its name says so")
     seal = folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
     return Unpacked(seal, seal.sums)

@@ -11,7 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
+from torpor_container.errors import (
+    ContainerError,
+    LoadFailed,
+    LoadOutOfMemory,
+    OutOfMemory,
+    PredictionFailed,
+    text_of,
+)
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import paths, socket_frames, toolkits
 from torpor_container.formats.script.functions import account_of, failure_of
@@ -97,7 +104,8 @@ def main(
 def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender, hint: Hint = lambda error: "") -> ScriptFrame:
     """Answer one request: the last frame of the answer, after the parts of a stream, which `sender` sends.
 
-    An exception of the script is the answer, in the form of the inference toolkit, with what `hint` says of it.
+    An exception of the script is the answer, in the form of the inference toolkit, with what `hint` says of it. One
+    that is no Exception is too, such as a panic of a library in Rust; only SystemExit ends the process.
     """
     effort = CLOCKS.start()
     try:
@@ -109,8 +117,10 @@ def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender, hint: H
     except ContainerError as error:
         return _error(FrameKind.ERROR, error, hint(error))
     except MemoryError as error:
-        return _error(FrameKind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
+        return _error(FrameKind.ERROR, OutOfMemory(_with_text("the script ran out of memory", error)))
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         return _error(FrameKind.ERROR, failure_of(error), hint(error))
 
 
@@ -189,8 +199,10 @@ def _load(
     except ContainerError as error:
         failure: ContainerError = error
     except MemoryError as error:
-        failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
+        failure = LoadOutOfMemory(_with_text("the script ran out of memory while loading", error))
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         failure = LoadFailed(account_of(error))
         hint = "" if enter_box is None else walls.met(error)
     else:
@@ -200,6 +212,11 @@ def _load(
         return model
     connection.sendall(socket_frames.encode(_error(FrameKind.FAILED, failure, hint)))
     return None
+
+
+def _with_text(said: str, error: BaseException) -> str:
+    """What was said, with the error's own text where it has one."""
+    return f"{said}: {text}" if (text := text_of(error)) else said
 
 
 def _shown(script: Path, directory: Path) -> EnteredBox:

@@ -16,17 +16,16 @@ Each but the last may take the toolkit's `context` (`script.handler_context`) to
 import importlib.util
 import re
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import Parameter, signature
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from torpor_container.content.plain import Unwritable
-from torpor_container.errors import LoadFailed, PredictionFailed
+from torpor_container.errors import LoadFailed, PredictionFailed, traceback_of
 from torpor_container.formats.script import PACKAGE
 from torpor_container.formats.script.handler_context import Context
 from torpor_container.formats.script.script_images import TORPOR, ScriptImage
@@ -68,8 +67,15 @@ class Functions:
 
     @classmethod
     def of(cls, module: ModuleType, directory: Path, image: ScriptImage = TORPOR) -> "Functions":
-        """The functions of a module. Raises LoadFailed for transform_fn beside one of those that it replaces."""
+        """The functions of a module. Raises LoadFailed for an async function, which nothing awaits, and for
+        transform_fn beside one of those that it replaces."""
         found = {name: getattr(module, name, None) for name in ARGUMENTS}
+        for name, function in found.items():
+            if iscoroutinefunction(function) or isasyncgenfunction(function):
+                raise LoadFailed(
+                    f"{name} is an async function, which nothing awaits, as in AWS's images: "
+                    f"make it a plain one that calls asyncio.run"
+                )
         if found["transform_fn"] and (found["input_fn"] or found["predict_fn"] or found["output_fn"]):
             raise LoadFailed(
                 "Cannot use transform_fn implementation in conjunction with "
@@ -143,7 +149,7 @@ def account_of(error: BaseException) -> str:
     return f"{hint}\n{told}" if hint else told
 
 
-def failure_of(error: Exception) -> PredictionFailed:
+def failure_of(error: BaseException) -> PredictionFailed:
     """The answer to an exception of the script, as in the toolkit's `handle_error`.
 
     The toolkit's own errors (`sagemaker_inference.errors`, known by their attributes) have a status and a message.
@@ -153,6 +159,6 @@ def failure_of(error: Exception) -> PredictionFailed:
     status, message = getattr(error, "status_code", None), getattr(error, "message", None)
     if not isinstance(status, int) or status not in ERROR_STATUSES or not hasattr(error, "phrase"):
         return PredictionFailed(account_of(error))
-    failure = PredictionFailed(f"{message}\n{''.join(traceback.format_exception(error))}")
+    failure = PredictionFailed(f"{message}\n{traceback_of(error)}")
     failure.status = int(status)
     return failure

@@ -1,9 +1,11 @@
 """Hostile archives: each is refused with its own reason, and writes nothing outside its folder."""
 
+import bz2
 import contextlib
 import gzip
 import io
 import itertools
+import lzma
 import os
 import random
 import tarfile
@@ -119,6 +121,11 @@ def test_a_hostile_archive_is_refused_for_its_own_reason(case: str, tmp_path: Pa
         (lambda gz: gz + b"<html>", "something else after the end of the gzip"),
         (lambda gz: gz + gzip.compress(b"more"), "something else after the end of the tar"),
         (lambda gz: b"<html>403</html>", "neither a gzip file nor a tar"),
+        (lambda gz: bz2.compress(gzip.decompress(gz)), "it is a bzip2 file, and not a gzipped tar"),
+        (lambda gz: lzma.compress(gzip.decompress(gz)), "it is an xz file, and not"),
+        (lambda gz: b"PK\3\4" + gz, "it is a zip archive, and not"),
+        (lambda gz: b"\x28\xb5\x2f\xfd" + gz, "it is a zstd file, and not"),
+        (lambda gz: gzip.compress(b"{}" * 300), "its content is not a tar archive, as that of `tar -czf` is"),
     ],
 )
 def test_a_damaged_gzip_is_refused(damage: Callable[[bytes], bytes], reason: str, tmp_path: Path) -> None:

@@ -73,6 +73,14 @@ def test_every_kind_of_value_that_a_script_returns_becomes_a_reply(
     assert invoke(tmp_path, Invocation(b"", "", "text/csv"), program="code/inference.py") == [reply]
 
 
+@pytest.mark.parametrize("answer", ["return body", "yield body"])
+def test_an_async_function_which_nothing_awaits_fails_to_load(invoke: Invoke, tmp_path: Path, answer: str) -> None:
+    functions = "def model_fn(d): pass\nasync def transform_fn(m, body, c, a): "
+    write_script(tmp_path, functions + answer)
+    with pytest.raises(LoadFailed, match=r"^transform_fn is an async function, .* asyncio\.run$"):
+        invoke(tmp_path, CSV_ROW)
+
+
 @pytest.mark.parametrize("use", ["body.decode('utf-8')", "io.StringIO(body).read()", "str(body)"])
 def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(invoke: Invoke, tmp_path: Path, use: str) -> None:
     write_script(

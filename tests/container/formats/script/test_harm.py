@@ -97,6 +97,39 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
     story(on_demand, steps)
 
 
+@pytest.mark.parametrize("harm", ["raise ValueError('no such city')", "json.loads('{')"])
+def test_an_exception_is_told_from_the_first_frame_of_the_script(story: Story, on_demand: Path, harm: str) -> None:
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(PredictionFailed) as raised:
+            await process.invoke(call(f"import json; {harm}"))
+        _, head, first, *_ = str(raised.value).splitlines()
+        assert head == "Traceback (most recent call last):"
+        assert first.endswith('inference.py", line 6, in transform_fn')
+        assert "child_main" not in str(raised.value)
+
+    story(on_demand, steps)
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"),
+    [
+        ("raise KeyboardInterrupt('stop')", "stop"),
+        ("raise type('PanicException', (BaseException,), {})('a library in Rust')", "a library in Rust"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "Mute, whose text cannot be made"),
+    ],
+)
+def test_whatever_a_script_raises_is_the_answer_to_that_call_alone(
+    story: Story, on_demand: Path, harm: str, text: str
+) -> None:
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(PredictionFailed) as raised:
+            await process.invoke(call(harm))
+        assert str(raised.value).splitlines()[0] == text
+        assert (await process.invoke(call("pass"))).body == b"fine"
+
+    story(on_demand, steps)
+
+
 TOOLKIT_ERROR = """
 class BaseInferenceToolkitError(Exception):
     def __init__(self, status_code, message, phrase):
@@ -127,6 +160,8 @@ def test_the_toolkits_errors_answer_with_their_own_status(
     ("harm", "exit_code", "status"),
     [
         ("sys.exit(3)", 3, 500),
+        ("sys.exit()", 0, 500),
+        ("sys.exit('no key')", 1, 500),
         ("os._exit(7)", 7, 500),
         ("os.abort()", -6, 500),
         ("os.kill(os.getpid(), signal.SIGKILL)", -9, 507),
