@@ -1,5 +1,6 @@
 """The media types that models read and write, by name, and the parameters that change what they mean."""
 
+import codecs
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -35,6 +36,18 @@ def parameters(header: str) -> Mapping[str, str]:
     """The parameters of a type: `{"header": "present"}` for `text/csv; Header="present"`. Names are in lower case."""
     parts = (part.partition("=") for part in header.split(";")[1:])
     return {name.strip().lower(): value.strip().strip('"') for name, equals, value in parts if equals}
+
+
+@lru_cache(maxsize=64)
+def charset_of(header: str) -> str | None:
+    """The `charset` of a text type where it is not UTF-8, of which ASCII is a part. JSON has none (RFC 8259, section
+    11)."""
+    given = parameters(header).get("charset", "") if header.lower().lstrip().startswith("text/") else ""
+    try:
+        name = codecs.lookup(given).name if given else "utf-8"
+    except LookupError:
+        return given
+    return None if name in ("utf-8", "utf-8-sig", "ascii") else name
 
 
 def with_charset(mimetype: str) -> str:

@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Mapping
 
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
-from torpor_container.content.reading.csv_rows import csv_has_header, split_header
+from torpor_container.content.reading.csv_rows import as_utf8, csv_has_header, split_header
 from torpor_container.content.reading.json_rows import json_lines, table
 from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.npy_rows import read_npy
@@ -28,7 +28,7 @@ def read_cells(body: bytes, content_type: str) -> Table:
         raise UnsupportedContentType.of(content_type, READERS)
     if not body or body.isspace():
         raise BadInput("the request body is empty")
-    return READERS[kind](body, content_type)
+    return READERS[kind](as_utf8(body, content_type), content_type)
 
 
 def as_rows(read: Table) -> Table:

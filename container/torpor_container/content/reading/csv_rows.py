@@ -13,7 +13,7 @@ import numpy as np
 from torpor_container.content.faulty_cells import refusal
 from torpor_container.content.kinds import TEXT, CellKind
 from torpor_container.content.layout import RowLayout, Rows
-from torpor_container.content.media import parameters
+from torpor_container.content.media import charset_of, parameters
 from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
@@ -28,8 +28,21 @@ HEADER_HINT = (
 )
 UNLABELLED = "0"
 """The `label_size` of rows to predict. For SageMaker's own algorithms it is the number of columns with labels."""
+GZIP = b"\x1f\x8b"
 MANY_BYTES = 64 * 1024
 """Larger bodies are read in pieces of this many bytes. numpy's reader has a fixed cost, too high for a few rows."""
+
+
+def as_utf8(body: bytes, content_type: str) -> bytes:
+    """The body in UTF-8, which each reader reads. Raises BadInput for text that is not in the charset of its type, and
+    for a compressed body, which would be read as rubbish: Content-Encoding does not reach models."""
+    if body.startswith(GZIP):
+        raise BadInput("the body is compressed by gzip: send it as it is")
+    charset = charset_of(content_type)
+    try:
+        return body if charset is None else body.decode(charset).encode()
+    except (LookupError, UnicodeError) as error:
+        raise BadInput(f"the body is not text in {charset}, the charset of its content type: {error}") from None
 
 
 def decode_csv(body: bytes, layout: RowLayout) -> Rows:
@@ -201,15 +214,25 @@ def _is_number(text: bytes) -> bool:
     return True
 
 
+def _unquoted(cell: bytes) -> bytes:
+    """What is between the two quotes of a cell. Raises ValueError for others: a delimiter between them would make two
+    numbers of one, as of "0,4"."""
+    if len(cell) < 2 or cell.count(b'"') != 2 or not cell.startswith(b'"') or not cell.endswith(b'"'):
+        raise ValueError
+    return cell[1:-1].strip()
+
+
 def _row(number: int, line: bytes, delimiter: bytes, kind: CellKind) -> list[object]:
     return [_cell(number, column, cell, kind) for column, cell in enumerate(line.split(delimiter), start=1)]
 
 
 def _cell(row: int, column: int, cell: bytes, kind: CellKind) -> object:
-    text = cell.strip().strip(b'"').strip()
-    if not text:
-        return kind.empty
+    text = cell.strip()
     try:
+        if b'"' in text:
+            text = _unquoted(text)
+        if not text:
+            return kind.empty
         if b"_" in text:
             raise ValueError
         return kind.read(text)

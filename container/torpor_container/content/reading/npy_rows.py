@@ -39,6 +39,8 @@ def read_npy(body: bytes) -> Rows:
     try:
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.
         flat = np.frombuffer(body, dtype=dtype, count=prod(shape), offset=stream.tell())
+        if further := len(body) - stream.tell() - flat.nbytes:
+            raise ValueError(f"{further} bytes follow it: send one array")
         return flat.reshape(shape, order="F" if fortran else "C")
     except (ValueError, OverflowError, TypeError) as error:
         raise _no_array(error) from None

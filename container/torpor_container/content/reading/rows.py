@@ -5,10 +5,10 @@ from functools import lru_cache
 
 from torpor_container.content.kinds import OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
-from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type
+from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, charset_of, media_type
 from torpor_container.content.reading.categories import Categories, coded
 from torpor_container.content.reading.cell_tables import read_table
-from torpor_container.content.reading.csv_rows import csv_has_header, decode_csv, decode_csv_with_header
+from torpor_container.content.reading.csv_rows import GZIP, as_utf8, csv_has_header, decode_csv, decode_csv_with_header
 from torpor_container.content.reading.json_rows import decode_json, decode_jsonlines
 from torpor_container.content.reading.libsvm_rows import decode_libsvm
 from torpor_container.content.reading.npy_rows import decode_npy
@@ -40,6 +40,8 @@ def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
     decoder = _decoder(content_type)
     if not body or body.isspace():
         raise BadInput("the request body is empty")
+    if body[:2] == GZIP:
+        body = as_utf8(body, content_type)
     if layout.categories is not None and (categories := layout.categories()) is not None:
         return _coded(body, content_type, layout, categories)
     return layout.fit(decoder(body, layout))
@@ -58,4 +60,7 @@ def _decoder(content_type: str) -> Decoder:
     kind = media_type(content_type) if content_type else CSV
     if kind not in DECODERS:
         raise UnsupportedContentType.of(content_type, DECODERS)
-    return decode_csv_with_header if kind == CSV and csv_has_header(content_type) else DECODERS[kind]
+    decoder = decode_csv_with_header if kind == CSV and csv_has_header(content_type) else DECODERS[kind]
+    if charset_of(content_type) is None:
+        return decoder
+    return lambda body, layout: decoder(as_utf8(body, content_type), layout)

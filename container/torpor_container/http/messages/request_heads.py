@@ -33,6 +33,8 @@ BARE_LF = re.compile(rb"(?<!\r)\n")
 
 ONLY_ONCE = (b"host", b"content-type", b"content-length", b"transfer-encoding")
 """RFC 9110, section 5.3: a second one cannot be merged with the first, so each reader may choose another."""
+ONLY_ONCE_FROM = b"x-amzn-sagemaker-"
+"""So begin the names of headers that are members of a call, such as its target model: no member has two values."""
 FORWARDED = {
     b"x-forwarded-proto": b"https",
     b"x-forwarded-protocol": b"ssl",
@@ -196,7 +198,7 @@ def _check_large(headers: Iterable[Header]) -> None:
 
 def _check_repeated(headers: Iterable[Header]) -> None:
     names = [name for name, _ in headers]
-    for name in ONLY_ONCE:
+    for name in {*ONLY_ONCE, *(name for name in names if name.startswith(ONLY_ONCE_FROM))}:
         if names.count(name) > 1:
             raise RequestRefused(400, f"Duplicate {name.decode()} header")
 

@@ -1,6 +1,7 @@
 """Bodies to rows: each content type gives the same numbers, and each fault names its place."""
 
 import csv
+import gzip
 import io
 import json
 import zipfile
@@ -16,6 +17,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
 from torpor_container.content import DECODERS, RowLayout, Rows, decode
+from torpor_container.content.reading.cell_tables import read_cells
 from torpor_container.content.reading.csv_rows import MANY_BYTES
 from torpor_container.content.reading.libsvm_rows import CELLS_MAX
 from torpor_container.errors import BadInput, UnsupportedContentType
@@ -58,6 +60,10 @@ SAME_ROWS = {
     "no content type is csv": ("", b"1.5,2,nan\n-3,0,4.25"),
     "libsvm": ("text/libsvm", b"0:1.5 1:2\n0:-3 1:0 2:4.25\n"),
     "libsvm with labels": ("text/x-libsvm", b"1 0:1.5 1:2\n0 qid:7 0:-3 1:0 2:4.25"),
+    "csv in UTF-16": ("text/csv; charset=UTF-16", "1.5,2,nan\n-3,0,4.25".encode("utf-16")),
+    "csv in Latin-1": ('text/csv; charset="ISO-8859-1"', b"1.5,2,nan\n-3,0,4.25"),
+    "quoted csv": ("text/csv", b'"1.5"," 2 ",""\n "-3" ,"0","4.25"'),
+    "json with a charset": ("application/json; charset=utf-16", b"[[1.5, 2, null], [-3, 0, 4.25]]"),
     "json lists": ("application/json", b"[[1.5, 2, null], [-3, 0, 4.25]]"),
     "json instances": ("application/json", b'{"instances": [[1.5, 2, null], [-3, 0, 4.25]]}'),
     "json features": ("application/json", b'{"instances": [{"features": [1.5, 2, NaN]}, {"features": [-3, 0, 4.25]}]}'),
@@ -82,6 +88,13 @@ SAME_ROWS = {
 def test_every_spelling_gives_the_same_rows(name: str) -> None:
     content_type, body = SAME_ROWS[name]
     np.testing.assert_array_equal(decode(body, content_type, DOUBLE), ROWS)
+
+
+def test_cells_of_text_are_read_in_the_charset_of_their_type() -> None:
+    body = "café".encode("latin-1")
+    assert read_cells(body, "text/csv; charset=iso-8859-1").values == [["café"]]
+    with pytest.raises(BadInput, match="not CSV in UTF-8"):
+        read_cells(body, "text/csv")
 
 
 def test_the_table_above_covers_every_content_type() -> None:
@@ -122,6 +135,14 @@ FAULTS = {
     "junk in csv": ("text/csv", b"1,2\n3,abc", "row 2, column 2: 'abc' is not a number"),
     "a header": ("text/csv", b"age,height\n1,2", "row 1, column 1: 'age'"),
     "an underscore": ("text/csv", b"1_000,2", "row 1, column 1"),
+    "a delimiter between quotes": ("text/csv", b'"0,4",2', "row 1, column 1: '\"0' is not a number"),
+    "a quote that does not end": ("text/csv", b'1,"2', "row 1, column 2: '\"2' is not a number"),
+    "a quote twice": ("text/csv", b'1,""2""', "row 1, column 2"),
+    "gzip": ("text/csv", gzip.compress(b"1,2"), "compressed by gzip: send it as it is"),
+    "another charset": ("text/csv; charset=utf-16", b"1,2,3", "not text in utf-16, the charset of its content type"),
+    "a charset that is none": ("text/csv; charset=klingon", b"1,2", "not text in klingon"),
+    "a codec that is no charset": ("text/csv; charset=zlib", b"1,2", "not text in zlib"),
+    "two arrays": ("application/x-npy", npy(ROWS) + npy(ROWS), "bytes follow it: send one array"),
     "ragged csv": ("text/csv", b"1,2\n3", "row 2 has 1 columns, and row 1 has 2"),
     "not utf-8": ("text/csv", b"\xff\xfe,2", "row 1, column 1"),
     "bad libsvm": ("text/libsvm", b"0:1\n1:x", "row 2"),

@@ -145,6 +145,10 @@ REFUSED = {
     "two hosts": (400, get(b"Host: x")),
     "a host that no name can be": (400, head(b"GET /a HTTP/1.1", b"Host: " + b"a" * (HOST_MAX_BYTES + 1))),
     "two content types": (400, post(b"Content-Type: a/b", b"content-type: a/b")),
+    "two target models": (
+        400,
+        post(b"X-Amzn-SageMaker-Target-Model: a.tar.gz", b"x-amzn-sagemaker-target-model: b.tar.gz"),
+    ),
     "too many headers": (431, get(*[b"x: 1"] * HEADERS_MAX)),
     "a header that is too large": (431, get(b"x: " + b"1" * FIELD_MAX_BYTES)),
     "headers that are too large together": (431, get(*[b"x: " + b"1" * 60_000] * 3)),
