@@ -1,6 +1,7 @@
 """The `torpor` command: checks that its packages are installed, and starts it."""
 
 import sys
+from contextlib import suppress
 
 from torpor.errors import MissingExtra
 from torpor.extras import require
@@ -10,6 +11,9 @@ INTERRUPTED = 130
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # closed, or not a file's
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may lack letters
     try:
         require("the torpor command", "cli")
         from torpor.cli import app

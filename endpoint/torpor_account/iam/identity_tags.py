@@ -8,6 +8,7 @@ from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
 from torpor_account.iam.markers import page
+from torpor_account.storage.tag_store import reserved_key
 
 TAGS_MAX = 50
 
@@ -79,7 +80,7 @@ def read(wire: list[dict[str, str]]) -> dict[str, str]:
     tags = shapes.tags(wire)
     if len({key.lower() for key in tags}) < len(wire):
         raise errors.DUPLICATE_TAG()
-    reserved = next((key for key in tags if key.lower().startswith("aws:")), None)
+    reserved = reserved_key(tags)
     if reserved is not None:
         raise errors.RESERVED_TAG(key=reserved)
     return tags

@@ -13,13 +13,14 @@ from torpor_account.logs.files.group_folders import COMPONENTS, ENDPOINTS, GROUP
 from torpor_account.logs.files.retention import DAYS, erase, set_days
 from torpor_account.logs.files.stream_reader import Logs
 from torpor_account.logs.identifying import arn_of
+from torpor_account.storage.tag_store import reserved_key
 
 TAGS_MAX = 50
 
 
 def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
     """Create a group. Terraform makes an endpoint's group before the endpoint has an instance."""
-    name, tags = call.params["logGroupName"], call.params.get("tags", {})
+    name, tags = call.params["logGroupName"], _allowed(call.params.get("tags", {}))
     if is_ours(name) and not GROUP.fullmatch(name):
         raise errors.INVALID(
             f"A log group below {ENDPOINTS} bears an endpoint's name, and one below {COMPONENTS} a component's."
@@ -88,9 +89,15 @@ def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
 
 def _tag(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
     arn = arn_of(call, group)
-    if not logs.tags.add(arn, call.params["tags"], TAGS_MAX):
+    if not logs.tags.add(arn, _allowed(call.params["tags"]), TAGS_MAX):
         raise errors.TAGS(arn=arn, limit=TAGS_MAX)
     return {}
+
+
+def _allowed(tags: dict[str, str]) -> dict[str, str]:
+    if key := reserved_key(tags):
+        raise errors.INVALID(f"Tag keys that begin with aws: are reserved: {key}.")
+    return tags
 
 
 def _named(logs: Logs, call: Call) -> LogGroup:

@@ -5,6 +5,11 @@ from collections.abc import Iterable, Mapping
 from torpor_account.storage.databases.database import Database
 
 
+def reserved_key(keys: Iterable[str]) -> str | None:
+    """The first key that no caller may give: AWS keeps `aws:`, in any letter case, for its own."""
+    return next((key for key in keys if key.lower().startswith("aws:")), None)
+
+
 class Tags:
     """Any thread may call its methods. It knows no resource: whoever removes one forgets its tags."""
 

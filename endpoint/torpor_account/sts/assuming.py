@@ -15,6 +15,7 @@ from torpor_account.core.access.rights.right_rows import tag_keys
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.temporary import new_key
 from torpor_account.iam.identity_records import TemporaryKey
+from torpor_account.storage.tag_store import reserved_key
 from torpor_account.sts import errors
 from torpor_account.sts.identity import ROLE_SESSION_S, USER_SESSION_S
 
@@ -106,7 +107,7 @@ def _session_tags(params: Mapping[str, Any]) -> dict[str, str]:
     tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags", ())}
     if len({key.lower() for key in tags}) < len(params.get("Tags", ())):
         raise errors.DUPLICATE_TAG()
-    reserved = next((key for key in tags if key.lower().startswith("aws:")), None)
+    reserved = reserved_key(tags)
     if reserved is not None:
         raise errors.RESERVED_TAG(key=reserved)
     return tags

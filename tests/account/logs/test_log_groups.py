@@ -103,6 +103,9 @@ def test_a_stream_that_is_being_written_is_emptied_when_deleted_and_others_go(
 def test_a_group_can_be_made_before_its_endpoint(log_files: LogsOverFolder, boto: Any) -> None:
     boto.create_log_group(logGroupName=GROUP, tags={"team": "shop"})
     assert boto.list_tags_for_resource(resourceArn=ARN)["tags"] == {"team": "shop"}
+    for refused, name in ((boto.tag_resource, "resourceArn"), (boto.create_log_group, "logGroupName")):
+        with pytest.raises(ClientError, match="reserved: aws:x"):
+            refused(**{name: ARN if name == "resourceArn" else "another", "tags": {"aws:x": ""}})
     assert boto.list_tags_log_group(logGroupName=GROUP)["tags"] == {"team": "shop"}
     with pytest.raises(ClientError, match="ResourceAlreadyExistsException"):
         boto.create_log_group(logGroupName=GROUP)

@@ -6,6 +6,7 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.cloudwatch import errors
 from torpor_account.cloudwatch.alarms.alarm_store import Alarms
+from torpor_account.storage.tag_store import reserved_key
 
 TAGS_MAX = 50
 
@@ -28,8 +29,10 @@ def list_tags_for_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
 
 
 def read(tags: Iterable[dict[str, str]]) -> dict[str, str]:
-    """The tags by key. Raises an AwsError if there are too many."""
+    """The tags by key. Raises an AwsError if there are too many, and for AWS's own."""
     read = {tag["Key"]: tag["Value"] for tag in tags}
+    if key := reserved_key(read):
+        raise errors.INVALID(f"Tag keys that begin with aws: are reserved: {key}.")
     if len(read) > TAGS_MAX:
         raise errors.INVALID(f"A resource has at most {TAGS_MAX} tags.")
     return read

@@ -3,6 +3,7 @@
 from typing import Any
 
 from torpor_account.aws.calls import Call
+from torpor_account.storage.tag_store import reserved_key
 from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 
@@ -15,9 +16,16 @@ def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, An
 
 def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     arn = _taggable(autoscaling, call)
-    if not autoscaling.tags.add(arn, call.params["Tags"], TAGS_MAX):
+    if not autoscaling.tags.add(arn, allowed(call.params["Tags"]), TAGS_MAX):
         raise errors.TAGS(arn=arn)
     return {}
+
+
+def allowed(tags: dict[str, str]) -> dict[str, str]:
+    """The tags. Raises an AwsError for AWS's own."""
+    if key := reserved_key(tags):
+        raise errors.INVALID(f"Tag keys that begin with aws: are reserved: {key}.")
+    return tags
 
 
 def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:

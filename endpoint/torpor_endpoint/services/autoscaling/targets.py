@@ -11,7 +11,7 @@ from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.describing import page, selected
 from torpor_endpoint.services.autoscaling.resources import deleted_resource_of, resource_of
 from torpor_endpoint.services.autoscaling.scaling_records import Activity, ScalableTarget, Suspended, target_name
-from torpor_endpoint.services.autoscaling.target_tags import TAGS_MAX
+from torpor_endpoint.services.autoscaling.target_tags import TAGS_MAX, allowed
 
 SERVICE_ROLE = (
     "arn:aws:iam::{account}:role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
@@ -30,7 +30,7 @@ def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, 
     resource_id, dimension = resource_of(call)
     if why := autoscaling.refused(resource_id, dimension, call.params.get("MinCapacity", 1)):
         raise errors.INVALID(why)
-    tags = call.params.get("Tags", {})
+    tags = allowed(call.params.get("Tags", {}))
     with autoscaling.database.transaction():
         kept = autoscaling.targets.get(target_name(resource_id, dimension))
         target = _changed(kept or _new(autoscaling, call), call.params)

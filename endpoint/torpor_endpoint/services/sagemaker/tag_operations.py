@@ -4,6 +4,7 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
+from torpor_account.storage.tag_store import reserved_key
 from torpor_endpoint.core.rights import sagemaker_arn
 from torpor_endpoint.services.sagemaker import errors, shapes
 from torpor_endpoint.services.sagemaker.context import Control
@@ -38,10 +39,12 @@ def first_tags(call: Call) -> dict[str, str]:
 
 
 def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
-    """ "Tag keys must be unique per resource." """
+    """ "Tag keys must be unique per resource." Raises an AwsError, also for AWS's own keys."""
     tags = shapes.tags(wire)
     if len(tags) < len(wire):
         raise errors.INVALID("Tag keys must be unique: a key is given more than once.")
+    if key := reserved_key(tags):
+        raise errors.INVALID(f"Tag keys that begin with aws: are reserved: {key}.")
     return tags
 
 

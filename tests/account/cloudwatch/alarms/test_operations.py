@@ -169,6 +169,8 @@ def test_tags(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.untag_resource(ResourceARN=ARN, TagKeys=["a"])
     assert boto.list_tags_for_resource(ResourceARN=ARN)["Tags"] == [{"Key": "b", "Value": ""}]
     assert "ResourceNotFound" in refused(boto, "list_tags_for_resource", ResourceARN=f"{ARN}s")
+    reserved = [{"Key": "AWS:x", "Value": ""}]
+    assert refused(boto, "tag_resource", ResourceARN=ARN, Tags=reserved) == "ValidationError"
     many = [{"Key": str(number), "Value": ""} for number in range(50)]
     assert refused(boto, "tag_resource", ResourceARN=ARN, Tags=many).startswith("InvalidParameterValue")
 

@@ -129,6 +129,12 @@ def test_tags_are_listed_added_and_taken_away(autoscaling: InMemoryAutoscaling) 
     arn = autoscaling.register(Tags={"a": "1"})
     autoscaling.client.tag_resource(ResourceARN=arn, Tags={"a": "2", "b": ""})
     assert autoscaling.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"a": "2", "b": ""}
+    for call in (
+        lambda: autoscaling.client.tag_resource(ResourceARN=arn, Tags={"aws:x": ""}),
+        lambda: autoscaling.register(Tags={"aws:x": ""}),
+    ):
+        with pytest.raises(ClientError, match="reserved: aws:x"):
+            call()
     autoscaling.client.untag_resource(ResourceARN=arn, TagKeys=["a", "b", "never"])
     assert autoscaling.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {}
     with pytest.raises(ClientError, match="TooManyTagsException"):

@@ -1,5 +1,7 @@
 """Tags: added, replaced, listed, removed."""
 
+import pytest
+
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane
 
 MODEL = f"{ARN}:model/m"
@@ -29,6 +31,16 @@ def test_a_key_that_is_given_twice_is_refused_and_nothing_is_made(control_plane:
     control_plane("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
     assert control_plane.refusal("AddTags", ResourceArn=MODEL, Tags=twice)[0] == "ValidationException"
     assert control_plane("ListTags", ResourceArn=MODEL) == {"Tags": []}
+
+
+@pytest.mark.parametrize("key", ["aws:owner", "AWS:x"])
+def test_the_keys_that_aws_keeps_for_itself_are_refused(control_plane: InMemoryControlPlane, key: str) -> None:
+    tags = [{"Key": key, "Value": ""}]
+    code, _, text = control_plane.refusal("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=tags)
+    assert (code, f"reserved: {key}" in text) == ("ValidationException", True)
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
+    assert control_plane.refusal("AddTags", ResourceArn=MODEL, Tags=tags)[0] == "ValidationException"
+    control_plane("AddTags", ResourceArn=MODEL, Tags=[{"Key": "aws-owner", "Value": ""}])
 
 
 def test_endpoints_and_configs_have_tags_too(control_plane: InMemoryControlPlane) -> None:
