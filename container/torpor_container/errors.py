@@ -76,10 +76,7 @@ OWN = os.path.dirname(__file__) + os.sep
 
 def text_of(error: BaseException) -> str:
     """The text of an exception of foreign code, whose own `__str__` may raise."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  foreign code
-        return f"{type(error).__name__}, whose text cannot be made"
+    return str(traceback.TracebackException(type(error), error, None))
 
 
 def traceback_of(error: BaseException) -> str:

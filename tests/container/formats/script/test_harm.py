@@ -115,7 +115,7 @@ def test_an_exception_is_told_from_the_first_frame_of_the_script(story: Story, o
     [
         ("raise KeyboardInterrupt('stop')", "stop"),
         ("raise type('PanicException', (BaseException,), {})('a library in Rust')", "a library in Rust"),
-        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "Mute, whose text cannot be made"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "<exception str() failed>"),
     ],
 )
 def test_whatever_a_script_raises_is_the_answer_to_that_call_alone(
