@@ -6,18 +6,23 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO
 from uuid import uuid4
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.helpers.forked_starts import starting
 from tests.helpers.processes import marked
 from tests.helpers.waiting import soon, until
 from tests.sdk.helpers.broken_container import broken
 from tests.sdk.helpers.small_models import ROWS, train_booster
 from torpor.cli import app
+from torpor.conformance import started_container
 from torpor.conformance.rules import BY_ID
 
 MULTI_MODEL_SERVER = Path(__file__).parents[4] / "examples" / "images" / "multi-model-server.sh"
@@ -162,6 +167,18 @@ def test_a_signal_ends_the_container_too() -> None:
 
 
 # -- real containers -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container that the command starts is a fork of a process that has imported ours."""
+
+    def start(command: Sequence[str], *, stdout: IO[bytes], env: Mapping[str, str], **_: object) -> starting.Started:
+        return starting.start(command, stdout, env=env)
+
+    launching = SimpleNamespace(Popen=start, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(started_container, "subprocess", launching)
+
+
+@pytest.mark.usefixtures("forked")
 def test_our_own_container_keeps_the_contract_for_one_model(tmp_path: Path) -> None:
     written(tmp_path / "model", inference_py=SCRIPT)
     given = written(tmp_path, row_csv="1,2,3\n", slow_csv="slow", stream_csv="stream")
@@ -175,6 +192,7 @@ def test_our_own_container_keeps_the_contract_for_one_model(tmp_path: Path) -> N
     assert {"stream-chunked", "stream-first-part"} <= judged(done, "kept")
 
 
+@pytest.mark.usefixtures("forked")
 def test_our_own_container_keeps_the_contract_for_many_models(tmp_path: Path) -> None:
     booster = train_booster(rounds=5)
     for name in ("small", "large"):
