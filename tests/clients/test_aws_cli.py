@@ -2,8 +2,8 @@
 
 import json
 import os
-import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,8 @@ import pytest
 from tests.clients.helpers.wiring import only_if_asked, variables
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
+from tests.helpers.forked_starts import starting
+from tests.helpers.waiting import PATIENCE_S
 
 MIB = 1 << 20
 AWS = Path(sys.executable).with_name("aws")
@@ -27,13 +29,17 @@ VARIANT = {"VariantName": "AllTraffic", "ModelName": "cli", "InitialInstanceCoun
 @pytest.fixture(scope="module")
 def aws(live: LiveEndpoint) -> Cli:
     """Run one command, written as in a shell; words with spaces or braces are given as arguments of their own."""
+    environment = variables(live)
 
     def run(command: str, *more: Any) -> Any:
         words = [word if isinstance(word, str) else json.dumps(word) for word in more]
-        arguments: list[str | Path] = [AWS, *command.split(), *words]
-        done = subprocess.run(arguments, env=variables(live), capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, f"aws {command}: {done.stderr}"
-        return json.loads(done.stdout) if done.stdout.startswith("{") else done.stdout
+        with tempfile.TemporaryFile() as output:
+            started = starting.start([sys.executable, str(AWS), *command.split(), *words], output, env=environment)
+            code = started.wait(PATIENCE_S)
+            output.seek(0)
+            printed = output.read().decode()
+        assert code == 0, f"aws {command}: {printed}"
+        return json.loads(printed) if printed.startswith("{") else printed
 
     return run
 
