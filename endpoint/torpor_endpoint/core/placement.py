@@ -7,7 +7,7 @@ for a hot model, "some requests are routed to another instance". The bound is th
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from math import ceil
 from struct import Struct
@@ -291,6 +291,11 @@ class Placement(Generic[T]):
         return iter(tuple(self._all))
 
     # -- handovers -------------------------------------------------------------------------------------------------
+    def found(self, models: Iterable[str], holder: T) -> None:
+        """An instance that ran already has these models in memory. It is offered next."""
+        if self._handovers is not None:
+            self._handovers.found([model for model in models if model not in self._owners], holder)
+
     def arrived(self, model: str, newcomer: T) -> None:
         """The new owner serves the model from now on: it has loaded it, or the former owner has it no longer."""
         if self._handovers is not None and self._handovers.settle(model, newcomer):

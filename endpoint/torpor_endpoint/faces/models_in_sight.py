@@ -16,7 +16,7 @@ from torpor_endpoint.faces.choosing_endpoints import endpoint_for, kind_of, name
 from torpor_endpoint.faces.finding_models import ONLY_VERSION, FoundModel, answering_of
 from torpor_endpoint.faces.finding_targets import Targets
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
-from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
+from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.asked_tiers import tiers_of
 
 

@@ -10,7 +10,7 @@ from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
+from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
-from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.fleet.supervision.resident_models import ResidentModels
 from torpor_endpoint.host.launch import size_of
+from torpor_endpoint.in_service.asked_state import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 PERIOD_S = 20.0

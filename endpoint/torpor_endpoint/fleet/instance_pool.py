@@ -108,6 +108,8 @@ class InstancePool(VariantPool):
 
     def adopt(self, numbers: Collection[int]) -> None:
         """Want the instances in these slots, which an earlier endpoint process launched."""
+        if self.meeting is not None:
+            self.meeting.expect(numbers)
         for number in numbers:
             self._numbers.take_this(number)
             self.supervise(number, "it ran already")
@@ -186,6 +188,10 @@ class InstancePool(VariantPool):
 
     def became_ready(self, incarnation: Incarnation) -> None:
         self._lives[incarnation] = self._factory.ready(self._lives[incarnation])
+
+    async def meet(self, incarnation: Incarnation) -> None:
+        if self.meeting is not None:
+            await self.meeting.meet(incarnation)
 
     def offer(self, incarnation: Incarnation) -> None:
         self.trouble = None

@@ -1,4 +1,4 @@
-"""Asks one instance of many models where it has some of them, and has it load one."""
+"""Asks one instance of many models which it has in memory and where it has some of them, and has it load one."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,10 +9,13 @@ from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.typed_json import UnreadableRecord, read
 from torpor_endpoint.core.model_choice.model_group import ModelTier
+from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 LOADED_WITHIN_S = 600.0
+FOUND_MAX = 4_096
+"""So many models one instance is asked for: some 100 bytes each."""
 LOAD_REASON = wire.LOAD_REASON.lower().encode()
 JSON = ((b"content-type", b"application/json"),)
 Tiers = Mapping[str, ModelTier]
@@ -31,6 +34,15 @@ async def tiers_of(instance: Incarnation, models: Iterable[str]) -> Tiers | None
         return {model.removeprefix("/"): ModelTier(tier) for model, tier in found.items()}
     except (UpstreamError, UnreadableRecord, ValueError):
         return None
+
+
+async def in_memory(instance: Incarnation) -> list[str]:
+    """The models that an instance has in memory, the FOUND_MAX that were called last; none if it does not tell."""
+    try:
+        state = await state_of(keeping(instance), after=NO_DECISIONS, most=FOUND_MAX)
+    except (UnreadableRecord, ValueError):
+        return []
+    return [] if state is None else [model["name"] for model in state["models"]]
 
 
 async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> bool:

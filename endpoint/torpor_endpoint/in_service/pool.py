@@ -19,6 +19,7 @@ from torpor_endpoint.core.routing.handing_over import Handover
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Touched, Traffic
 from torpor_endpoint.core.versions.version_answers import ServedVersions
+from torpor_endpoint.in_service.first_meeting import FirstMeeting
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
@@ -46,6 +47,8 @@ class VariantPool(ABC):
         self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None
         """Who may have a model's artifact; None for a variant whose instances share none."""
         self._newcomers = NewcomerLoading(self.ready, self.neighbours)
+        self.meeting = FirstMeeting(self.ready) if variant.multi_model else None
+        """With instances that ran already; None for a variant of which all instances have the same models."""
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.routers = 1  # that route to these instances: each has its part of what is bounded

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, ServedModels, own_models
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
-from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
+from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.ledger.reader import LedgerReader
 
 DAY_S = 24 * 3600

@@ -19,7 +19,7 @@ from torpor_endpoint.core.pages.state import (
 )
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.supervision.probe import NO_DECISIONS, state_of
+from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.pages.recent_traffic import RecentTraffic
 

@@ -1,6 +1,7 @@
 """A fake host: its instances are small servers of this process; a test sets their answers to pings and their end."""
 
 import asyncio
+import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection
@@ -9,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
+from tests.endpoint.helpers.instance_status import MODEL, NOTHING
 from torpor_container.transport.frames import UPGRADE, UPGRADED
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
@@ -28,6 +30,7 @@ class Instance:
         self.launched = launched
         self.socket = socket
         self.mood = mood
+        self.models: tuple[str, ...] | None = None  # in its memory; None: it is no container of many models
         self.ended = asyncio.Event()
         self._connections: set[asyncio.Transport] = set()
 
@@ -70,10 +73,21 @@ class _Answers(asyncio.Protocol):
             return
         if not data.startswith((b"GET ", b"POST ")):
             return  # frames, which it takes and does not answer
+        if self._instance.models is not None and (body := self._told(data, self._instance.models)):
+            self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+            return
         ping = data.startswith(b"GET /ping ")
         if not ping or self._instance.mood is not Mood.SILENT:
             status = b"200 OK" if ping and self._instance.mood is Mood.GOOD else b"503 Service Unavailable"
             self._transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\n\r\n" % status)
+
+    @staticmethod
+    def _told(asked: bytes, models: tuple[str, ...]) -> bytes:
+        """What a container of many models answers to a question about them; nothing to any other."""
+        if asked.startswith(b"GET /models "):
+            return b"{}"
+        loaded = [{**MODEL, "name": model} for model in models]
+        return json.dumps({**NOTHING, "models": loaded}).encode() if asked.startswith(b"GET /_torpor/state?") else b""
 
 
 class FakeHost:

@@ -1,4 +1,4 @@
-"""The report of an instance without models, for fakes that change some of it."""
+"""The report of an instance without models, and a model of such a report, for fakes that change some of it."""
 
 from torpor_container import wire
 
@@ -15,4 +15,12 @@ NOTHING: wire.InstanceStatus = {
     "cpu_s": 0.0,
     "decisions": [],
     "last_seq": 0,
+}
+MODEL: wire.LoadedModel = {
+    "name": "a",
+    "size_bytes": 1,
+    "in_flight": 0,
+    "idle_s": 0.0,
+    "format": "xgboost",
+    "hits": 1,
 }

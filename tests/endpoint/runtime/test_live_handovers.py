@@ -5,14 +5,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.endpoint.helpers.endpoint_pages import decisions, instances
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.live_router import LiveRouter
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.endpoint.runtime.test_overwrites import posted
 from tests.helpers.waiting import until
+from torpor_container import wire
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 
 GATED = """
@@ -43,7 +46,8 @@ def moves(model: str) -> bool:
     return ready.pick(model) is both[1]
 
 
-MOVING, EVICTED = [name for name in (f"m{number}.tar.gz" for number in range(20)) if moves(name)][:2]
+NAMES = [f"m{number}.tar.gz" for number in range(20)]
+MOVING, EVICTED, ROUTED = [name for name in NAMES if moves(name)][:3]
 
 
 class Grown(NamedTuple):
@@ -74,12 +78,12 @@ def grown(
     request: pytest.FixtureRequest, live: LiveEndpoint, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Grown]:
     name, pipe = f"grows-{request.param}", tmp_path_factory.mktemp("gate") / "pipe"
-    put(live.folder(name), {f"many/{each}": script(GATED.format(pipe=pipe)) for each in (MOVING, EVICTED)})
+    put(live.folder(name), {f"many/{each}": script(GATED.format(pipe=pipe)) for each in (MOVING, EVICTED, ROUTED)})
     put(live.folder(name), {"passes.tar.gz": script(PASSES)})
     models = many(f"{name}/many")
     live.deploy(name, Variant(models if request.param == "alone" else (one(f"{name}/passes.tar.gz"), models)))
     grown = Grown(live, name, pipe, {})
-    for each in (MOVING, EVICTED):
+    for each in (MOVING, EVICTED, ROUTED):
         grown.first[each] = grown.call(each)[0]
     os.mkfifo(pipe)
     weights = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}]
@@ -88,6 +92,19 @@ def grown(
     until(lambda: len(instances(live, name)) == 2)
     yield grown
     live.sagemaker.delete_endpoint(EndpointName=name)
+
+
+def test_a_router_that_starts_finds_the_models_where_they_are_in_memory(grown: Grown, tmp_path: Path) -> None:
+    router = LiveRouter(grown.live.url, tmp_path / "router.log")
+    try:
+        url = f"{router.url}/endpoints/{grown.name}/invocations"
+        headers = {"Content-Type": "text/plain", wire.TARGET_MODEL: ROUTED}
+        for _ in range(3):
+            with urlopen(Request(url, b"x", headers), timeout=60) as answer:
+                assert answer.read().decode() == grown.first[ROUTED]
+                assert "load;dur" not in answer.headers["server-timing"]
+    finally:
+        router.stop()
 
 
 def test_calls_stay_where_the_model_is_in_memory_until_its_new_owner_has_it(grown: Grown) -> None:

@@ -11,6 +11,10 @@ that its calls need not wait for a load. What happens to one model, and who serv
     the newcomer leaves                               as before a call   whoever is the owner then
     the former owner leaves                           settled            whoever is the owner then
 
+Who begins to send to instances that ran already, as a router does that starts, knows no former owners. So it hears from
+each instance which models that has in memory, before it sends a call there. Of a model whose owner has it not, one of
+those that have it is the former owner.
+
 Three take part. Each router has its own handovers, and needs to agree with no other: two loads of a model at one
 instance are one.
 
@@ -22,7 +26,7 @@ instance are one.
 So a former owner never loads what it is about to lose, and a newcomer loads nothing that nobody called.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 HANDOVERS_MAX: Final = 1_024
@@ -35,7 +39,7 @@ RETRY_S: Final = 10.0
 """A model that the newcomer could not load stays where it is so long, before its next call begins anew."""
 
 FORGETS_EVERY: Final = 64
-"""After so many changes, instances that are gone are no longer remembered as former owners."""
+"""After so many changes, instances that are gone are no longer remembered as former owners or holders."""
 
 T = TypeVar("T")
 
@@ -59,6 +63,7 @@ class Handovers(Generic[T]):
         self._begun = begun
         self._formers_max = formers_max
         self._formers: dict[str, T] = {}  # by model: its owner before the last change that it had no call since
+        self._holders: dict[str, tuple[T, ...]] = {}  # by model without a known owner: who was found to have it
         self._changes = 0
 
     def changed(self, owners: dict[str, T], is_ready: Callable[[T], bool]) -> None:
@@ -70,14 +75,26 @@ class Handovers(Generic[T]):
             self._formers.update(owners)
         if self._changes % FORGETS_EVERY == 0:
             self._formers = {model: one for model, one in self._formers.items() if is_ready(one)}
+            kept = {model: tuple(filter(is_ready, found)) for model, found in self._holders.items()}
+            self._holders = {model: found for model, found in kept.items() if found}
         gone = [model for model, one in self.under_way.items() if not (is_ready(one.former) and is_ready(one.newcomer))]
         for model in gone:
             del self.under_way[model]
+
+    def found(self, models: Iterable[str], holder: T) -> None:
+        """These models, which had no call here yet, were found in this instance's memory."""
+        holders = self._holders
+        for model in models:
+            if model in holders or len(holders) < self._formers_max:
+                holders[model] = (*holders.get(model, ()), holder)
 
     def server(self, model: str, owner: T, is_ready: Callable[[T], bool]) -> T:
         """Who serves the model whose owner is now `owner`: the former one, if it is ready, or else the owner."""
         known = self.under_way.get(model)
         former = self._formers.pop(model, known and known.former)
+        holders = self._holders.pop(model, ()) if self._holders else ()
+        if (former is None or not is_ready(former)) and owner not in holders:
+            former = next((one for one in holders if is_ready(one)), None)
         if former is None or former is owner or not is_ready(former):
             self.under_way.pop(model, None)
             return owner

@@ -153,8 +153,8 @@ class Sending(Generic[Instance]):
     """
 
     __slots__ = (
-        "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries", "_rules",
-        "_sent", "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container",
+        "_at_former", "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries",
+        "_rules", "_sent", "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container",
         "containers", "failure", "headers", "instance", "pause_s", "resendable", "step", "timeout_s", "took_s", "trail",
     )  # fmt: skip
 
@@ -195,6 +195,7 @@ class Sending(Generic[Instance]):
         self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
         self._in_use = False  # the instance has the request
+        self._at_former = False  # the instance was chosen as the former owner of its model
         self.resendable = False
         self._retries = self._waits = 0
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s
@@ -233,7 +234,10 @@ class Sending(Generic[Instance]):
                 self.let_go()
             self.instance, self._in_use = instance, True
             instance.took()
-        if self.resendable or self._pool.ready.moving or self._pool.neighbours is not None:
+            self._at_former = False
+            if self._key is not None and (moving := self._pool.ready.moving.get(self._key)) is not None:
+                self._at_former = moving.former is instance
+        if self._at_former or self.resendable or self._pool.neighbours is not None:
             self._say_to(instance)
         self._sent_at_s = now_s
         return SEND
@@ -307,8 +311,7 @@ class Sending(Generic[Instance]):
         self.headers, self.resendable = self._plain, False
         if not self.containers[self.container].multi_model:
             return
-        moving = None if self._key is None else self._pool.ready.moving.get(self._key)
-        if moving is not None and moving.former is instance:
+        if self._at_former:
             self.resendable = True
             self.headers = [*self.headers, ONLY_LOADED]
         if (names := self._pool.neighbours) is not None and self._target is not None:
@@ -317,7 +320,8 @@ class Sending(Generic[Instance]):
                 self.headers = [*self.headers, named]
 
     def _to_newcomer(self, now_s: float) -> Instruction:
-        """The former owner has not the model any more. The newcomer gets this leg and those after it."""
+        """The former owner has not the model any more. The newcomer gets this leg and those after it. Somebody else may
+        have settled the handover while the request was at a container before."""
         ready = self._pool.ready
         moving = None if self._key is None else ready.moving.get(self._key)
         if self._key is not None and moving is not None and moving.former is self.instance:

@@ -23,9 +23,9 @@ from torpor_endpoint.core.memory_shares import (
     raised_budgets,
     replacement_budget,
 )
-from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host.launch import MEMORY
+from torpor_endpoint.in_service.asked_state import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Pings one container, and reads its state and the end of its output. A probe decides nothing."""
+"""Pings one container, and reads the end of its output. A probe decides nothing."""
 
 import asyncio
 import json
@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlencode
 
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
@@ -16,14 +15,7 @@ from torpor_container.typed_json import read
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host.exits import last_output
-from torpor_endpoint.in_service.incarnation import LiveContainer
 
-ANSWER_WITHIN_S = 2.0
-"""How long a container may take to report its state."""
-NO_DECISIONS = 2**62
-"""A number after every decision's: an instance that gets it sends its state without decisions."""
-READ_AT_ONCE_BYTES = 64 * 1024
-"""A larger state, of some hundreds of models, is read in a worker thread: the event loop stays free."""
 LOG_MAX_BYTES = 32 * 1024 * 1024
 """An instance's output file is truncated beyond this."""
 
@@ -46,34 +38,6 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
     return (state["unready"] or state["fault"]) if state["fault"] is not None else None
 
 
-async def state_of(
-    container: LiveContainer,
-    after: int = 0,
-    model: str = "",
-    most: int | None = None,
-    since: int | None = None,
-    below: str = "",
-) -> wire.InstanceStatus | None:
-    """The container's own report of its state; None if it does not answer.
-
-    The report has the decisions later than number `after`, and only those about `model` if it is given. It has all
-    models in memory, the `most` that were called last, or those that changed `since` a report; of all these, only those
-    whose names begin with `below`.
-    """
-    asked = {"after": after, "model": model or None, "most": most, "since": since, "below": below or None}
-    query = urlencode({name: value for name, value in asked.items() if value is not None})
-    path = f"{wire.STATE}?{query}"
-    try:
-        answer = await container.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
-    except UpstreamError:
-        return None
-    if answer.status != 200:
-        return None
-    if len(answer.body) > READ_AT_ONCE_BYTES:
-        return await asyncio.to_thread(_status, answer.body)
-    return _status(answer.body)
-
-
 async def last_line(output: Path | None) -> str:
     """The end of the instance's output, to add to an error message: it says more than the exit code."""
     return await asyncio.to_thread(last_output, output) if output is not None else ""
@@ -83,10 +47,6 @@ async def truncate_if_large(output: Path | None) -> None:
     """Truncate the output file beyond LOG_MAX_BYTES. The instance appends to it, so no line is torn."""
     if output is not None:
         await asyncio.to_thread(_truncate_if_large, output)
-
-
-def _status(body: bytes) -> wire.InstanceStatus:
-    return read(wire.InstanceStatus, json.loads(body))
 
 
 def _is_good(answer: UpstreamAnswer | None) -> bool:

@@ -54,6 +54,9 @@ class SlotOwner(Protocol):
     def became_ready(self, incarnation: Incarnation) -> None:
         """The incarnation is ready for the first time."""
 
+    async def meet(self, incarnation: Incarnation) -> None:
+        """The incarnation ran already, and is ready: hear which models it has, before it is offered."""
+
     def offer(self, incarnation: Incarnation) -> None:
         """The instance takes requests, for the first time or again."""
 
@@ -122,6 +125,8 @@ class SlotSupervisor:
             await self._launch_others(incarnation)
             await self._until_ready(incarnation)
             ready_at_s, self._failures = clock(), 0
+            if incarnation.containers[0].launched.since_s is not None:
+                await self._pool.meet(incarnation)
             self._pool.offer(incarnation)
             why = await self._watch(incarnation)
             return clock() - ready_at_s >= self._timing.steady_s

@@ -44,6 +44,8 @@ class FollowedPool(VariantPool):
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[Incarnation] = set()
         self.apply(routed)
+        if self.meeting is not None:
+            self.meeting.expect([one.slot.number for one in self._followed.values()])
 
     @property
     def size(self) -> int:
@@ -145,10 +147,16 @@ class FollowedPool(VariantPool):
 
     async def _watch(self, incarnation: Incarnation) -> None:
         """Offer the instance while its containers answer, until cancelled. A suspected one is pinged at once."""
+        unknown = self.meeting
         while True:
             if not self.offered(incarnation) and await _answers(incarnation):
+                if unknown is not None:
+                    await unknown.meet(incarnation)
+                    unknown = None
                 self.ready.offer(incarnation.slot.number, incarnation)
                 self.changed()
+            elif unknown is not None:
+                unknown.heard(incarnation.slot.number)
             pause_s = LOOK_S if self.offered(incarnation) else SUSPECT_PAUSE_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):

@@ -225,6 +225,76 @@ def test_instances_that_are_gone_are_forgotten_after_some_changes() -> None:
     assert held() is None
 
 
+# -- who begins to send to instances that ran already ----------------------------------------------------------------
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True),
+    st.lists(st.tuples(st.integers(0, 6), st.sets(st.sampled_from(MODELS))), max_size=6),
+    st.integers(0, 6),
+)
+def test_a_call_goes_to_an_instance_that_was_found_to_have_the_model_if_there_is_one(
+    slots: list[int], found: list[tuple[int, set[str]]], later: int
+) -> None:
+    ready, have = Fleet(), {slot: set[str]() for slot in slots}
+    for slot, models in found:
+        if slot in have:
+            have[slot] |= models
+    for slot in slots:
+        one = One(slot)
+        ready.found(have[slot], one)
+        ready.offer(slot, one)
+    if later not in have:
+        ready.offer(later, One(later))
+    for model in MODELS:
+        holders, mine = [slot for slot in slots if model in have[slot]], owner(model, *slots_of(ready))
+        assert ready.pick(model).slot == (mine if mine in holders or not holders else holders[0])
+        assert (model in ready.moving) == (mine not in holders and bool(holders))
+        if (handover := ready.moving.get(model)) is not None:
+            ready.arrived(model, handover.newcomer)
+        assert ready.pick(model).slot == mine
+
+
+def test_what_was_found_says_nothing_of_a_model_that_was_called_here() -> None:
+    ready = Fleet(0)
+    model = moved(ready, 1)
+    late = One(2)
+    ready.found([model], late)
+    ready.offer(2, late)
+    ready.offer(1, One(1))
+    assert ready.pick(model).slot == 0
+
+
+def test_an_instance_that_was_found_to_have_a_model_serves_it_where_the_known_owner_has_left() -> None:
+    ready = Fleet(0, 1)
+    model = next(name for name in map(str, range(1_000)) if owner(name, 0, 1) == 0 and owner(name, 1, 2) == 1)
+    found = One(2)
+    ready.found([model], found)
+    ready.offer(2, found)
+    ready.withdraw(0)
+    assert ready.pick(model).slot == (2 if owner(model, 0, 1, 2) != 2 else 1)
+
+
+def test_what_is_found_is_remembered_up_to_a_bound_and_as_long_as_its_holder_is_there() -> None:
+    here, gone, holder = One(1), One(2), One(3)
+    handovers = Handovers[One](3, lambda model, handover: None)
+    handovers.found("abcde", holder)
+    assert [handovers.server(model, here, lambda one: True) for model in "abcde"] == [
+        holder,
+        holder,
+        holder,
+        here,
+        here,
+    ]
+    held = ref(gone)
+    handovers.found("xy", gone)
+    handovers.found("y", holder)
+    del gone
+    for _ in range(FORGETS_EVERY):
+        handovers.changed({}, lambda one: one is holder)
+    collect()
+    assert held() is None
+    assert [handovers.server(model, here, lambda one: True) for model in "xy"] == [here, holder]
+
+
 # -- one variant's handovers by themselves ---------------------------------------------------------------------------
 def never(model: str, handover: Handover[One]) -> None:
     raise AssertionError("none begins here")

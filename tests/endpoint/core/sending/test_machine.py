@@ -515,3 +515,22 @@ def test_a_former_owner_without_the_model_hands_the_leg_on_and_no_container_answ
     assert list(sent.trail.seconds) == ["before", "models", "after"]
     sent.let_go()
     assert pool.in_flight == [0, 0]
+
+
+def test_a_former_owner_is_asked_so_though_its_handover_ends_while_the_request_is_at_a_container_before() -> None:
+    pool, former, newcomer = grown()
+    sent = sending(pool)
+    assert (sent.ready(0.0), sent.instance) == (SEND, former)
+    pool.ready.arrived("a.tar.gz", newcomer)
+    assert sent.answered(UpstreamAnswer(200, [], [b"scaled"]), 0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers) == (former, True)
+    assert sent.answered(absent(), 0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers) == (newcomer, False)
+
+
+def test_a_request_that_its_former_owner_did_not_read_may_be_answered_with_a_load() -> None:
+    pool, former, newcomer = grown()
+    sent = sending(pool, 1)
+    assert (sent.ready(0.0), sent.instance, ONLY_LOADED in sent.headers) == (SEND, former, True)
+    assert sent.refused(0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers, sent.resendable) == (newcomer, False, False)

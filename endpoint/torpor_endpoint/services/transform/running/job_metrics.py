@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from torpor_account.metrics.metrics import JOB_METRICS
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.in_service.asked_state import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 
 CPU, MEMORY, DISK = JOB_METRICS
