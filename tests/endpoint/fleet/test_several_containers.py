@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
@@ -26,6 +28,36 @@ def test_an_instance_is_ready_once_all_of_its_containers_are() -> None:
             await fake.pool.until(lambda: len(fake.pool.ready) == 1)
             (incarnation,) = fake.pool.ready
             assert [container.name for container in incarnation.containers] == ["container-1", "container-2"]
+            await fake.end()
+
+    run(story())
+
+
+@pytest.mark.parametrize("containers", [1, 2, 3])
+def test_calls_stay_at_a_busy_instance_until_one_that_comes_has_loaded_the_model_of_each_container(
+    containers: int,
+) -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host, containers=containers)
+            await fake.ready(1)
+            (busy,) = fake.pool.ready
+            for _ in range(100):
+                busy.took()
+            host.mood = Mood.BAD  # as while it loads
+            await fake.scale(2)
+            await asyncio.sleep(1.0)
+            *others, late = [host.living[Slot("shop", "v", 1, place)] for place in range(containers)]
+            for other in others:
+                other.mood = Mood.GOOD
+            for _ in range(20):
+                await asyncio.sleep(0.5)
+                assert fake.pool.ready.least_busy() is busy
+            late.mood = Mood.GOOD
+            await fake.pool.until(lambda: len(fake.pool.ready) == 2)
+            assert fake.pool.ready.least_busy() is not busy
+            for _ in range(100):
+                fake.pool.released(busy)
             await fake.end()
 
     run(story())
