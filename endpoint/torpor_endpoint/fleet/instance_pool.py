@@ -87,10 +87,8 @@ class InstancePool(VariantPool):
         return list(self._incarnations.values())
 
     def scale(self, size: int, why: str) -> None:
-        """Want this many instances.
-
-        The pool starts missing instances in parallel. If there are too many, those that are not ready leave first, then
-        those with the highest slot numbers. An occupied one stays until it is retired."""
+        """Want this many instances. Missing ones start in parallel. Of too many, those that are not ready leave first,
+        then those with the highest slot numbers. An occupied one stays until it is retired."""
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
             self.trouble = None  # it belongs to an earlier start
@@ -108,8 +106,7 @@ class InstancePool(VariantPool):
 
     def adopt(self, numbers: Collection[int]) -> None:
         """Want the instances in these slots, which an earlier endpoint process launched."""
-        if self.meeting is not None:
-            self.meeting.expect(numbers)
+        self.begin_with(numbers)
         for number in numbers:
             self._numbers.take_this(number)
             self.supervise(number, "it ran already")
@@ -188,10 +185,6 @@ class InstancePool(VariantPool):
 
     def became_ready(self, incarnation: Incarnation) -> None:
         self._lives[incarnation] = self._factory.ready(self._lives[incarnation])
-
-    async def meet(self, incarnation: Incarnation) -> None:
-        if self.meeting is not None:
-            await self.meeting.meet(incarnation)
 
     def offer(self, incarnation: Incarnation) -> None:
         self.trouble = None

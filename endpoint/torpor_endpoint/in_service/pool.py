@@ -7,7 +7,7 @@ The owner of the instances makes the pool (`fleet.instance_pool`), and so does e
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import ceil
 
@@ -122,6 +122,16 @@ class VariantPool(ABC):
         """Wait until the condition `true` holds. The pool checks it after each of its changes."""
         while not true():
             await self._change.wait()
+
+    def begin_with(self, slots: Iterable[int]) -> None:
+        """The instances in these slots ran before this process began to send to them."""
+        if self.meeting is not None:
+            self.meeting.expect(slots)
+
+    async def meet(self, incarnation: Incarnation) -> None:
+        """Hear which models an incarnation has that ran already, before it is offered."""
+        if self.meeting is not None:
+            await self.meeting.meet(incarnation)
 
     def _hand_over(self, model: str, handover: Handover[Incarnation]) -> None:
         """The model's new owner is to load it, while the former one serves it."""

@@ -44,8 +44,7 @@ class FollowedPool(VariantPool):
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[Incarnation] = set()
         self.apply(routed)
-        if self.meeting is not None:
-            self.meeting.expect([one.slot.number for one in self._followed.values()])
+        self.begin_with([one.slot.number for one in self._followed.values()])
 
     @property
     def size(self) -> int:
