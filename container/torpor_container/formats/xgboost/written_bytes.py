@@ -35,6 +35,7 @@ class _Otherwise(Exception):
     """The bytes are not what XGBoost writes, or not what is known here."""
 
 
+@lru_cache(1000)
 def _key(name: str) -> bytes:
     return b"L%b%b" % (len(name).to_bytes(8, "big"), name.encode())
 

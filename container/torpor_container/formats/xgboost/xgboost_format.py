@@ -31,8 +31,9 @@ def _text(text: bytes) -> bytes:
 
 TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_param")
 """In UBJSON, only of plain trees: keys are sorted, and dart has more after this name."""
-BEST = b"best_iteration"
-"""If a UBJSON model, which escapes no characters, does not contain this, all its boosting rounds count."""
+BOOSTER, BEST = _text(b"gradient_booster") + b"{", b"best_iteration"
+"""If a UBJSON model, which escapes no characters, has no such attribute before or behind its trees, all its boosting
+rounds count."""
 
 NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "*.xgb")
 _named, _documents, _all = named(*NAMES), named("*.json"), named("*")
@@ -120,7 +121,8 @@ def _check_allowed(path: Path, head: bytes, conventions: Conventions) -> None:
 def _traits(content: bytearray) -> boosters.BoosterTraits | None:
     """The traits in the model's bytes, which most have: to ask a booster takes a call on another thread. None if the
     booster must be asked."""
-    if content.rfind(TREES) < 0 or BEST in content:
+    before, behind = content.find(BOOSTER), content.rfind(TREES)
+    if not 0 <= before < behind or content.find(BEST, 0, before) >= 0 or content.find(BEST, behind) >= 0:
         return None
     return boosters.BoosterTraits(categorical=learned_categories.may_be_in(content))
 

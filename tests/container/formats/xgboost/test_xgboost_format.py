@@ -160,9 +160,12 @@ def test_an_xgboost_estimators_own_mark_for_missing_is_kept(trained: Trained, ar
     assert answer(model, b"1,2,3,-999") != answer(load(artifact("booster.pkl")), b"1,2,3,-999")
 
 
-def test_after_early_stopping_the_best_iteration_answers(trained: Trained, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [{}, {"a": "gradient_booster"}, {"gradient_booster": "a"}, {"z": "gbtree"}])
+def test_after_early_stopping_the_best_iteration_answers(
+    trained: Trained, tmp_path: Path, more: dict[str, str]
+) -> None:
     booster, matrix = trained_with(trained, {"max_depth": 2}, rounds=10)
-    booster.set_attr(best_iteration="3")
+    booster.set_attr(best_iteration="3", **more)
     booster.save_model(tmp_path / "model.ubj")
     body = json.dumps(trained.rows.tolist()).encode()
     served = answer(load(tmp_path), body, "application/json")
