@@ -25,6 +25,7 @@ _BASE = re.compile(rb"%b|\[%b(?:,%b)*\]" % (_NUMBER, _NUMBER, _NUMBER))
 _VALUE = re.compile(rb"[-+.,\[\]\w]{0,64}", re.ASCII)
 _TYPES = frozenset({b"float", b"int", b"i", b"q"})
 _INTEGERS = {ord("i"): 1, ord("U"): 1, ord("I"): 2, ord("l"): 4}
+_TEXT, _LENGTH, _END = b"SL}"
 NO_PARENT = 2**31 - 1
 EXTENSION = walking.extension()
 
@@ -95,7 +96,7 @@ class _Reading:
     """Goes once through the bytes, from the first to the last."""
 
     def __init__(self, content: bytes, extension: Any) -> None:
-        self._content = content
+        self._content, self._size = content, len(content)
         self._extension = extension
         self._at = 0
 
@@ -156,18 +157,22 @@ class _Reading:
     def _count(self) -> int:
         self._at += 8
         count = int.from_bytes(self._content[self._at - 8 : self._at], "big")
-        if count > len(self._content):
+        if count > self._size:
             raise _Otherwise
         return count
 
     def _bare_text(self) -> bytes:
-        self._take(b"L")
-        size = self._count()
-        self._at += size
-        return self._content[self._at - size : self._at]
+        content, start = self._content, self._at + 9
+        end = start + int.from_bytes(content[self._at + 1 : start], "big")
+        if content[self._at] != _LENGTH or end > self._size:
+            raise _Otherwise
+        self._at = end
+        return content[start:end]
 
     def _text(self) -> bytes:
-        self._take(b"S")
+        if self._content[self._at] != _TEXT:
+            raise _Otherwise
+        self._at += 1
         text = self._bare_text()
         text.decode()
         return text
@@ -179,7 +184,7 @@ class _Reading:
         found: dict[bytes, bytes] = {}
         last = b""
         for _ in range(PARAMETERS_MAX):
-            if self._content[self._at] == ord("}"):
+            if self._content[self._at] == _END:
                 self._at += 1
                 return found
             name = self._bare_text()

@@ -27,7 +27,7 @@ thirtieth more: a window has a part of the change of form that its own request b
 Raise one only with the reason in the changelog."""
 NEW = Calls(2830, 1440)
 """From S3, with its trial; the calls of the trial's own process are not among these."""
-SOUND = Calls(2880, 1410)
+SOUND = Calls(2730, 1370)
 """From S3, a new content whose bytes show that it needs no trial. Its conversion begins behind the answer: on a busy
 machine even the least of the windows has some of the conversion's calls."""
 ON_DISK = Calls(1880, 975)
