@@ -122,6 +122,15 @@ def test_the_smallest_models_are_weighed_by_their_sizes_too() -> None:
         assert [chosen.victim(partial(operator.ne, name)) for name in ("", "two bytes")] == ["two bytes", "nothing"]
 
 
+def test_gdsf_weighs_two_uses_as_a_load_that_takes_twice_as_long() -> None:
+    for load_s, leaves in ((0.6, "once"), (0.4, "twice")):
+        chosen = GDSF()
+        chosen.added("once", 100, 1.0)
+        chosen.added("twice", 100, load_s)
+        chosen.touched("twice")
+        assert chosen.victim(anybody) == leaves
+
+
 @pytest.mark.parametrize(("make", "fades"), [(GDSF, True), (LFUDA, True), (LANDLORD, True), (LFU, False)])
 def test_an_old_star_fades(make: Callable[[], Policy], fades: bool) -> None:
     chosen = filled(make(), "s")
