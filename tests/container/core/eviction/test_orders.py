@@ -298,6 +298,15 @@ def test_a_newcomer_stays_where_there_is_just_room_for_another_like_it() -> None
         assert chosen.keeps("v", free_bytes) is stays
 
 
+def test_uses_after_its_load_make_a_newcomer_popular() -> None:
+    for uses, stays in ((0, False), (1, True)):
+        chosen = filled(TinyLFU(), "ab")
+        chosen.added("v", 100, 1.0)
+        for _ in range(uses):
+            chosen.touched("v")
+        assert chosen.keeps("v", 0) is stays
+
+
 def test_the_only_model_is_kept() -> None:
     assert filled(TinyLFU(), "a").keeps("a", 0)
 
@@ -322,6 +331,13 @@ def test_belady_evicts_the_model_whose_next_use_is_last_or_never() -> None:
     future = Future([(1.0, "a"), (2.0, "b"), (3.0, "a"), (9.0, "b"), (20.0, "a")], lambda: 2.5)
     assert [future.next_use(name) for name in "abc"] == [3.0, 9.0, float("inf")]
     assert leavers(filled(Belady(future), "abc")) == "cba"
+
+
+def test_an_offline_policy_comes_back_to_a_busy_model_once_it_is_idle() -> None:
+    future = Future([(float(at), name) for at, name in enumerate("abc", start=1)], lambda: 0.0)
+    for make in (Belady, BeladySize):
+        chosen = filled(make(future), "abc")
+        assert [chosen.victim(lambda name: name == "a"), leavers(chosen)] == ["a", "cba"]
 
 
 def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -> None:
