@@ -333,6 +333,14 @@ def test_belady_evicts_the_model_whose_next_use_is_last_or_never() -> None:
     assert leavers(filled(Belady(future), "abc")) == "cba"
 
 
+def test_belady_size_weighs_the_smallest_models_by_their_sizes_too() -> None:
+    for size_bytes in (0, 1):
+        chosen = BeladySize(Future([(10.0, "two bytes"), (15.0, "smaller")], lambda: 0.0))
+        chosen.added("smaller", size_bytes, 1.0)
+        chosen.added("two bytes", 2, 1.0)
+        assert chosen.victim(anybody) == "two bytes"
+
+
 def test_an_offline_policy_comes_back_to_a_busy_model_once_it_is_idle() -> None:
     future = Future([(float(at), name) for at, name in enumerate("abc", start=1)], lambda: 0.0)
     for make in (Belady, BeladySize):
