@@ -26,7 +26,6 @@ from torpor_container.core.eviction import (
     Policy,
     TinyLFU,
 )
-from torpor_container.core.eviction.s3fifo import Shares
 from torpor_container.core.eviction.tinylfu import Popularity
 
 
@@ -230,42 +229,6 @@ def test_landlord_is_rent_paid_by_size(requests: list[str]) -> None:
                 del credit[poorest]
             chosen.added(name, size, cost)
         credit[name], ticks[name] = cost, tick
-
-
-# -- S3-FIFO -------------------------------------------------------------------------------------------------------
-def test_a_model_that_returns_soon_after_its_trial_joins_the_main_queue() -> None:
-    chosen = filled(S3FIFO(), "abcd")
-    assert chosen.victim(anybody) == "a"  # on trial; the others came while there was room, and are in the main queue
-    chosen.removed("a")
-    chosen.added("a", 100, 1.0)
-    chosen.added("e", 100, 1.0)
-    assert leavers(chosen) == "ebcda"
-
-
-def test_a_model_larger_than_a_tenth_is_given_its_trial() -> None:
-    chosen = S3FIFO(room_bytes=1000, few=0)
-    chosen.added("big", 500, 1.0)
-    for number in range(5):
-        chosen.added(f"small {number}", 100, 1.0)
-    for _ in range(2):
-        chosen.touched("big")
-    assert chosen.victim(anybody) == "small 0"
-
-
-@pytest.mark.parametrize(
-    ("shares", "most", "small_is_full", "main_is_over"),
-    [
-        (Shares(small=10, main=90, room=109, largest=5), (10, 99), True, False),
-        (Shares(small=9, main=91, room=100, largest=5), (10, 90), False, True),
-        (Shares(small=29, main=70, room=100, largest=30), (30, 70), False, False),
-        (Shares(small=30, main=71, room=100, largest=30), (30, 70), True, True),
-    ],
-)
-def test_the_small_queue_has_a_tenth_of_the_room_or_holds_the_largest_model(
-    shares: Shares, most: tuple[int, int], small_is_full: bool, main_is_over: bool
-) -> None:
-    assert (shares.small_max, shares.main_max) == most
-    assert (shares.small_is_full, shares.main_is_over) == (small_is_full, main_is_over)
 
 
 # -- TinyLFU -------------------------------------------------------------------------------------------------------
