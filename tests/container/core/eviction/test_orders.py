@@ -304,6 +304,29 @@ def test_belady_size_weighs_the_smallest_models_by_their_sizes_too() -> None:
         assert chosen.victim(anybody) == "two bytes"
 
 
+@pytest.mark.parametrize(
+    ("now", "first", "second", "leaves"),
+    [
+        (5.0, (10.0, 100), (20.0, 40), "second"),  # 500 and 600: the distance is from now
+        (0.0, (20.0, 100), (19.5, 105), "second"),  # 2000 and 2047.5, of about one size
+        (0.0, (20.0, 105), (20.0, 100), "first"),
+        (0.0, (20.0, 100), (20.0, 100), "first"),  # of equals the one that came first
+        (0.0, (1.0, 100), (0.99, 105), "second"),
+        (30.0, (12.0, 105), (11.5, 100), "second"),  # -1890 and -1850: both should have been used before
+    ],
+)
+def test_belady_size_finds_the_largest_product_also_among_models_of_about_one_size(
+    now: float, first: tuple[float, int], second: tuple[float, int], leaves: str
+) -> None:
+    at_s = 0.0
+    uses = {"first": first[0], "second": second[0]}
+    chosen = BeladySize(Future(((at, name) for name, at in uses.items()), lambda: at_s))
+    chosen.added("first", first[1], 1.0)
+    chosen.added("second", second[1], 1.0)
+    at_s = now
+    assert chosen.victim(anybody) == leaves
+
+
 def test_an_offline_policy_comes_back_to_a_busy_model_once_it_is_idle() -> None:
     future = Future([(float(at), name) for at, name in enumerate("abc", start=1)], lambda: 0.0)
     for make in (Belady, BeladySize):

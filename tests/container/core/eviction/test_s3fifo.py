@@ -39,6 +39,13 @@ def test_a_model_goes_round_three_times_at_most_however_often_it_was_used() -> N
     assert leavers(chosen) == "bc"
 
 
+def test_all_rounds_are_made_at_once_where_the_small_queue_has_busy_models_alone() -> None:
+    chosen = filled(S3FIFO(), "abc")
+    for name in "bbbccc":
+        chosen.touched(name)
+    assert chosen.victim(lambda name: name != "a") == "b"
+
+
 def test_once_a_model_had_to_leave_all_newcomers_are_on_trial() -> None:
     assert leavers(filled(evicted(filled(S3FIFO(), "abcd"), "a"), "ef")) == "efbcd"
 
