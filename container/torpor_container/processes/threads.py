@@ -173,5 +173,6 @@ async def run_to_completion(work: Callable[..., T], *arguments: object) -> T:
         result: T = await asyncio.shield(over)
         return result
     finally:
-        if not over.done():
-            await asyncio.wait([over])
+        while not over.done():  # however often it is cancelled
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([over])

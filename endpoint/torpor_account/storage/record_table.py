@@ -90,11 +90,16 @@ class RecordTable(Generic[R]):
         again = "ON CONFLICT (key) DO UPDATE SET name = excluded.name, record = excluded.record"
         self._database.changed(f"{self._insert} {again}", *row)
 
-    def remove_if(self, name: str, still: Callable[[R], bool]) -> bool:
-        """Remove the record of this name. False, without a change, if there is none or `still` rejects it."""
+    def remove_if(self, name: str, still: Callable[[R], bool], further: Callable[[], object] = nothing_further) -> bool:
+        """Remove the record of this name. False, without a change, if there is none or `still` rejects it. `further`
+        makes further changes in the same transaction."""
         with self._database.transaction():
             stored = self.get(name)
-            return stored is not None and still(stored) and self.remove(name)
+            if stored is None or not still(stored):
+                return False
+            removed = self.remove(name)
+            further()
+            return removed
 
     def remove(self, name: str) -> bool:
         return self._database.changed(f"DELETE FROM {self._table} WHERE key = ? AND name = ?", self._key(name), name)

@@ -143,8 +143,8 @@ class JobParts:
         variants = MeasuredVariants(site.store)
         return RecommendationWork(self.recommendation_records, variants, site.simulator, site.ledger, site.flush_ledger)
 
-    def _note_exit(self, name: str, message: str) -> None:
-        self.processing_records.update(name, lambda job: replace(job, exit_message=message))
+    def _note_exit(self, job: ProcessingJob, message: str) -> None:
+        self.processing_records.update(job, lambda now: replace(now, exit_message=message))
 
 
 def _script_site(site: JobSite, cpus: int, folder: Path, logs: Path) -> ScriptSite:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.errors import NoMemoryNow
-from torpor_container.processes.threads import Threads
+from torpor_container.processes.threads import Threads, run_to_completion
 
 
 def test_a_hanging_thread_is_given_up_and_replaced() -> None:
@@ -91,3 +91,30 @@ def test_without_memory_for_another_thread_those_that_run_do_the_work(monkeypatc
         threads.close()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("cancelled", [1, 2, 3])
+def test_work_is_awaited_to_its_end_however_often_its_caller_is_cancelled(cancelled: int) -> None:
+    """A task of a group is cancelled once with the group, and once more by whoever clears the group away."""
+
+    async def story() -> list[str]:
+        began, go_on, told = threading.Event(), threading.Event(), list[str]()
+
+        def work() -> None:
+            began.set()
+            go_on.wait()
+            told.append("the work has ended")
+
+        calling = asyncio.ensure_future(run_to_completion(work))
+        calling.add_done_callback(lambda _: told.append("the caller goes on"))
+        await reached(began.is_set)
+        for _ in range(cancelled):
+            calling.cancel()
+            for _ in range(3):  # until the task has met it
+                await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        return told
+
+    assert asyncio.run(story()) == ["the work has ended", "the caller goes on"]

@@ -4,6 +4,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic
 
 from torpor_account.aws.calls import Call, Operation
@@ -31,8 +32,9 @@ def every_job(jobs: Iterable[J], params: Mapping[str, Any]) -> Iterable[J]:
 class JobContext(Generic[J]):
     """What the operations on the jobs of one kind act on.
 
-    `tag` is called with an ARN and the tags of a new job, `untag` with the ARN of a deleted one. `scripts` says whether
-    scripts may run. `current` brings a job's record up to date; like the records it waits for the disk.
+    `tag` is called with an ARN and the tags of a new job, `untag` with the ARN of one that is deleted, inside its
+    transaction. `scripts` says whether scripts may run. `current` brings a job's record up to date; like the records it
+    waits for the disk.
     """
 
     records: JobRecords[J]
@@ -84,7 +86,7 @@ class JobForm(Generic[J]):
         if not await asyncio.to_thread(context.records.add, job):
             raise self.exists(arn=arn)
         await asyncio.to_thread(context.tag, arn, tags)
-        context.queue.begin(name)
+        context.queue.begin(job)
         return {self.arn: arn}
 
     def found(self, context: JobContext[J], call: Call) -> J:
@@ -115,16 +117,15 @@ class JobForm(Generic[J]):
         job = await asyncio.to_thread(self.found, context, call)
         if job.is_over and not self.stopped_twice:
             raise INVALID(f"The request was rejected because the {job.KIND.noun} is in status {job.status}.")
-        if not job.is_over and job.stage is not job.KIND.stopping:
-            await context.queue.stop(job.name)
+        if not job.is_over:
+            await context.queue.stop(job)
         return {}
 
     def _delete(self, context: JobContext[J], call: Call) -> dict[str, Any]:
         job = self.found(context, call)
-        if not context.records.remove(job.name):
+        if not context.records.remove(job, partial(context.untag, job.arn)):
             raise INVALID(
                 f"The request was rejected because the {job.KIND.noun} is in status {job.status}: only one that is "
                 "over can be deleted."
             )
-        context.untag(job.arn)
         return {}

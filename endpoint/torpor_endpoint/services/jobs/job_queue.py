@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from torpor_account.outer_edge import outer_edge
 from torpor_account.storage.outage_log import OutageLog
-from torpor_endpoint.services.jobs.job_records import JobRecords
+from torpor_endpoint.services.jobs.job_records import CreatedJob, JobRecords
 from torpor_endpoint.services.jobs.stages import J, JobRecord
 from torpor_endpoint.services.jobs.work import Failed, Stopped, finished, internal_error, outlasting, unless
 
@@ -33,12 +33,13 @@ class JobWork(Protocol[JobOfWork]):
     def resumes(self, job: JobOfWork) -> bool:
         """Whether a job that was interrupted in this stage goes on after a restart: it is run again."""
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: JobOfWork) -> None:
         """Remove what an interrupted job left."""
 
 
 @dataclass(frozen=True)
 class RunningJob:
+    created_s: float
     task: asyncio.Task[None]
     stop: asyncio.Event
 
@@ -59,18 +60,18 @@ class JobQueue(Generic[J]):
         left = [job for job in await asyncio.to_thread(self._records.all) if not job.is_over]
         for job in sorted(left, key=lambda job: job.created_s):
             if job.stage is self._kind.first or self._work.resumes(job):
-                self.begin(job.name)
+                self.begin(job)
                 continue
-            await self._work.clear(job.name)
-            if not await self._move(job.name, self._kind.stopped):  # it was already stopping
+            await self._work.clear(job)
+            if not await self._move(job, self._kind.stopped):  # it was already stopping
                 why = INTERRUPTED.format(noun=self._kind.noun, stage=job.stage)
-                await self._move(job.name, self._kind.failed, internal_error(why))
+                await self._move(job, self._kind.failed, internal_error(why))
 
-    def begin(self, name: str) -> None:
+    def begin(self, job: J) -> None:
         stop = asyncio.Event()
-        task = asyncio.create_task(self._run_job(name, stop))
-        self._running[name] = RunningJob(task, stop)
-        task.add_done_callback(partial(self._gone, name))
+        task = asyncio.create_task(self._run_job(job, stop))
+        self._running[job.name] = RunningJob(job.created_s, task, stop)
+        task.add_done_callback(partial(self._gone, job.name))
 
     def _gone(self, name: str, task: asyncio.Task[None]) -> None:
         """A job that was removed may have left its name to another one."""
@@ -78,10 +79,11 @@ class JobQueue(Generic[J]):
         if running is not None and running.task is task:
             del self._running[name]
 
-    async def stop(self, name: str) -> None:
+    async def stop(self, job: CreatedJob) -> None:
         """Stop a job. It may still keep what it has done."""
-        await finished(self._records.move, name, self._kind.stopping)
-        if running := self._running.get(name):
+        await finished(self._records.move, job, self._kind.stopping)
+        running = self._running.get(job.name)
+        if running is not None and running.created_s == job.created_s:
             running.stop.set()
 
     async def ended(self, name: str) -> None:
@@ -96,31 +98,31 @@ class JobQueue(Generic[J]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run_job(self, name: str, stop: asyncio.Event) -> None:
-        with outer_edge(log, "%s %s failed", self._kind.noun, name) as edge:
+    async def _run_job(self, job: J, stop: asyncio.Event) -> None:
+        with outer_edge(log, "%s %s failed", self._kind.noun, job.name) as edge:
             try:
-                ended = await self._in_turn(name, stop)
-                if not await self._move(name, ended):  # it was stopped in the moment when it ended
-                    await self._move(name, self._kind.stopped)
+                ended = await self._in_turn(job, stop)
+                if not await self._move(job, ended):  # it was stopped in the moment when it ended
+                    await self._move(job, self._kind.stopped)
             except Stopped:
-                await self._move(name, self._kind.stopped)
+                await self._move(job, self._kind.stopped)
             except Failed as failed:
-                await self._move(name, self._kind.failed, str(failed))
+                await self._move(job, self._kind.failed, str(failed))
         if edge.fault is not None:
-            await self._move(name, self._kind.failed, internal_error(edge.fault))
+            await self._move(job, self._kind.failed, internal_error(edge.fault))
 
-    async def _in_turn(self, name: str, stop: asyncio.Event) -> StrEnum:
+    async def _in_turn(self, begun: J, stop: asyncio.Event) -> StrEnum:
         await unless(stop, self._turns.acquire())
         try:
-            job = await outlasting(self._outage, lambda: finished(self._records.get, name))
+            job = await outlasting(self._outage, lambda: finished(self._records.of, begun))
             assert job is not None  # only a job that is over can be removed
             if job.stage is self._kind.stopping:  # it was stopped before its task began
                 raise Stopped
-            return await self._work.run(job, stop, partial(self._move, name))
+            return await self._work.run(job, stop, partial(self._move, job))
         finally:
             self._turns.release()
 
-    async def _move(self, name: str, stage: StrEnum, reason: str | None = None) -> bool:
+    async def _move(self, job: J, stage: StrEnum, reason: str | None = None) -> bool:
         """Move the job in a thread, since that waits for the disk; also if this task is cancelled meanwhile. While the
         machine fails, it waits: a job that runs has an end."""
-        return await outlasting(self._outage, lambda: finished(self._records.move, name, stage, reason))
+        return await outlasting(self._outage, lambda: finished(self._records.move, job, stage, reason))

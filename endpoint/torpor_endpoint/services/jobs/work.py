@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, ParamSpec, TypeVar
@@ -70,9 +71,10 @@ async def outlasting(outage: OutageLog, work: Callable[[], Awaitable[T]]) -> T:
 async def _whole(work: "asyncio.Future[T]") -> T:
     try:
         return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait({work})
-        raise
+    finally:
+        while not work.done():  # however often it is cancelled
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:

@@ -20,7 +20,6 @@ from torpor_endpoint.services.pipelines.pipeline_operations import (
 )
 from torpor_endpoint.services.pipelines.pipeline_records import (
     BegunStep,
-    ExecutionStage,
     Pipeline,
     PipelineExecution,
 )
@@ -78,7 +77,7 @@ def _started(pipelines: Pipelines, call: Call, loop: asyncio.AbstractEventLoop) 
     pipelines.check_role(execution.request["RoleArn"], pipeline.arn)
     if pipelines.executions.add(execution):
         pipelines.pipelines.put(replace(pipeline, last_run_s=execution.created_s))
-        loop.call_soon_threadsafe(pipelines.queue.begin, execution.name)
+        loop.call_soon_threadsafe(pipelines.queue.begin, execution)
     return {"PipelineExecutionArn": execution.arn}
 
 
@@ -135,8 +134,7 @@ async def stop_pipeline_execution(pipelines: Pipelines, call: Call) -> dict[str,
     if execution.is_over:
         text = f"The execution cannot be stopped: it is in status {execution.status}."
         raise errors.CONFLICT(text=text)
-    if execution.stage is not ExecutionStage.STOPPING:
-        await pipelines.queue.stop(execution.name)
+    await pipelines.queue.stop(execution)
     return {"PipelineExecutionArn": execution.arn}
 
 

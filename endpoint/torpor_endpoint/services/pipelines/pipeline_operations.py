@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from torpor_account.aws.calls import Call, Operation
@@ -81,9 +82,8 @@ def delete_pipeline(pipelines: Pipelines, call: Call) -> dict[str, Any]:
     if running := [one.arn for one in executions if not one.is_over]:
         raise errors.CONFLICT(text=f"The execution {running[0]} is not over: stop it before its pipeline is deleted.")
     for one in executions:
-        pipelines.executions.remove(one.name)
-    pipelines.pipelines.remove_if(pipeline.name, lambda _: True)
-    pipelines.untag(pipeline.arn)
+        pipelines.executions.remove(one)
+    pipelines.pipelines.remove_if(pipeline.name, lambda _: True, partial(pipelines.untag, pipeline.arn))
     return {"PipelineArn": pipeline.arn}
 
 

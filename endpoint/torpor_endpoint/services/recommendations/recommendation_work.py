@@ -55,7 +55,7 @@ class RecommendationWork:
             raise Failed(client_error(error)) from error
         told = read(RecommendationAnswer, answer)
         measured = (endpoint.name, variant.name)
-        await finished(self._records.update, job.name, lambda now: replace(now, answer=told, measured=measured))
+        await finished(self._records.update, job, lambda now: replace(now, answer=told, measured=measured))
         if all(one.trouble for one in told.benchmarks):
             raise Failed(client_error(f"Nothing that was tried is a recommendation: {told.benchmarks[0].trouble}."))
         return RecommendationStage.COMPLETED
@@ -64,5 +64,5 @@ class RecommendationWork:
         """Always: it changes nothing, and is simulated again."""
         return not job.is_over and job.stage is not RecommendationStage.STOPPING
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: RecommendationsJob) -> None:
         """It leaves nothing."""

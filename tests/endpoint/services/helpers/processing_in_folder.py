@@ -56,8 +56,8 @@ class ProcessingFolder:
         folder, logs = self.folder / "processing", self.folder / "logs"
         site = ScriptSite(folder, logs, storage, fork, {}, ("OWNERS_",), 2, time.time, grace_s)
 
-        def said(name: str, message: str) -> None:
-            jobs.update(name, lambda job: replace(job, exit_message=message))
+        def said(job: ProcessingJob, message: str) -> None:
+            jobs.update(job, lambda now: replace(now, exit_message=message))
 
         queue = JobQueue(jobs, ProcessingWork(site, said))
         await queue.start()

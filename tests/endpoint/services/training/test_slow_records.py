@@ -36,9 +36,10 @@ def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> Non
 def test_exactly_one_of_many_moves_at_once_succeeds() -> None:
     database = SqliteFile(":memory:", RECORDS)
     jobs = JobRecords(database, "training_jobs", TrainingJob, lambda: 1.0)
-    jobs.add(begun(TrainingJob, "job", "arn", {}, 0.0))
+    created = begun(TrainingJob, "job", "arn", {}, 0.0)
+    jobs.add(created)
     with ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(lambda _: jobs.move("job", TrainingStage.DOWNLOADING), range(64))) == 1
+        assert sum(threads.map(lambda _: jobs.move(created, TrainingStage.DOWNLOADING), range(64))) == 1
     found = jobs.get("job")
     assert found is not None
     assert [past.stage for past in found.transitions] == [TrainingStage.STARTING, TrainingStage.DOWNLOADING]

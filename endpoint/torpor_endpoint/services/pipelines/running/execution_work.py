@@ -47,20 +47,20 @@ class ExecutionWork:
         """An execution that ran goes on: with the jobs of its steps, and those that such a step failed by."""
         return job.stage is ExecutionStage.EXECUTING
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: PipelineExecution) -> None:
         """Note that the steps of an interrupted execution have stopped."""
 
-        def stopped(job: PipelineExecution) -> PipelineExecution:
+        def stopped(now: PipelineExecution) -> PipelineExecution:
             now_s = self._site.clock()
-            ended = [step if step.is_over else replace(step, status="Stopped", ended_s=now_s) for step in job.steps]
-            return replace(job, steps=tuple(ended))
+            ended = [step if step.is_over else replace(step, status="Stopped", ended_s=now_s) for step in now.steps]
+            return replace(now, steps=tuple(ended))
 
-        await finished(self._records.update, name, stopped)
+        await finished(self._records.update, job, stopped)
 
-    async def _note(self, execution: str, step: BegunStep) -> None:
-        def noted(job: PipelineExecution) -> PipelineExecution:
-            others = {one.name: one for one in job.steps}
-            return replace(job, steps=tuple({**others, step.name: step}.values()))
+    async def _note(self, execution: PipelineExecution, step: BegunStep) -> None:
+        def noted(now: PipelineExecution) -> PipelineExecution:
+            others = {one.name: one for one in now.steps}
+            return replace(now, steps=tuple({**others, step.name: step}.values()))
 
         await finished(self._records.update, execution, noted)
 
@@ -108,7 +108,7 @@ class ExecutionCourse:
 
     async def _begin(self, name: str) -> None:
         step = self.steps[name] = BegunStep(name, self._site.clock())
-        await self._site.note(self._job.name, step)
+        await self._site.note(self._job, step)
         self._go_on(step)
 
     def _go_on(self, step: BegunStep) -> None:
@@ -118,7 +118,7 @@ class ExecutionCourse:
 
     async def _ended(self, run: StepRun, task: asyncio.Task[BegunStep]) -> None:
         step = self.steps[run.record.name] = task.result()
-        await self._site.note(self._job.name, step)
+        await self._site.note(self._job, step)
 
     def _seen(self) -> dict[str, StepSeen]:
         return {name: StepSeen(StepStatus(step.status), step.outcome) for name, step in self.steps.items()}

@@ -29,7 +29,7 @@ Calls = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Calls an operation: takes its name, the region, and the members. Raises CallRefused."""
 
 
-NoteStep = Callable[[str, BegunStep], Awaitable[None]]
+NoteStep = Callable[[PipelineExecution, BegunStep], Awaitable[None]]
 """Records a step of the execution of this name."""
 
 
@@ -110,7 +110,7 @@ class StepRun:
                 if pause_s is None or self._stopping:
                     raise
                 self.record = replace(self.record, tried=tried + 1, resource="", arn="")
-                await self._site.note(self._execution.name, self.record)
+                await self._site.note(self._execution, self.record)
                 await asyncio.sleep(pause_s)
 
     async def _tried(self, action: StepAction, values: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ class StepRun:
         if not self.record.arn:
             answer = await self._created(action, name, values)
             self.record = replace(self.record, resource=name, arn=answer[action.arn])
-            await self._site.note(self._execution.name, self.record)
+            await self._site.note(self._execution, self.record)
             if self._stopping:
                 await self.stop()
         return await self._described(action)

@@ -25,10 +25,12 @@ TRIED = "output"
 
 
 class ProcessingWork:
-    """`runs` are its scripts. `said` is called, in a thread, with a job's name and what its script left as its
+    """`runs` are its scripts. `said` is called, in a thread, with a job and what its script left as its
     ExitMessage. `analyzer` is the module that stands for Model Monitor's image; None where there is none."""
 
-    def __init__(self, site: ScriptSite, said: Callable[[str, str], object], analyzer: str | None = None) -> None:
+    def __init__(
+        self, site: ScriptSite, said: Callable[[ProcessingJob, str], object], analyzer: str | None = None
+    ) -> None:
         self.runs = ScriptRuns(site)
         self._site = site
         self._said = said
@@ -40,12 +42,12 @@ class ProcessingWork:
         """Run the job, and return its final stage. Call `entered` at each stage before. Raises Stopped, Failed."""
         await entered(ProcessingStage.DOWNLOADING)
         storage = self._site.as_role(self._site.storage, job.request["RoleArn"], job.arn)
-        async with self._folders(job.name) as folders:
+        async with self._folders(job) as folders:
             await self._prepare(job, folders, storage, stop)
             await entered(ProcessingStage.PROCESSING)
             ended = await self._run(job, folders, stop)
             if message := await finished(folders.message):
-                await finished(self._said, job.name, message)
+                await finished(self._said, job, message)
             if stop.is_set() or ended.end.how is How.STOPPED:
                 return ProcessingStage.STOPPED
             if ended.end.how is How.TOO_LONG:
@@ -60,9 +62,9 @@ class ProcessingWork:
         """Never: a script that was killed has lost what it knew."""
         return False
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: ProcessingJob) -> None:
         """Remove what an interrupted job left, except its log."""
-        await finished(shutil.rmtree, self._site.folder / name, ignore_errors=True)
+        await finished(shutil.rmtree, self._site.folder / job.name, ignore_errors=True)
 
     async def _prepare(
         self, job: ProcessingJob, folders: ProcessingFolders, storage: Storage, stop: asyncio.Event
@@ -85,11 +87,11 @@ class ProcessingWork:
             return await self.runs.run(job, planned, stop, lambda: _preamble(planned))
 
     @asynccontextmanager
-    async def _folders(self, name: str) -> AsyncIterator[ProcessingFolders]:
+    async def _folders(self, job: ProcessingJob) -> AsyncIterator[ProcessingFolders]:
         try:
-            yield ProcessingFolders(self._site.folder / name)
+            yield ProcessingFolders(self._site.folder / job.name)
         finally:
-            await self.clear(name)
+            await self.clear(job)
 
 
 def _outputs(job: ProcessingJob) -> list[dict[str, str]]:

@@ -40,7 +40,7 @@ class TrainingWork:
         """As `JobWork` has it."""
         await entered(TrainingStage.DOWNLOADING)
         transport = Transport(self._site.as_role(self._site.storage, job.request["RoleArn"], job.arn))
-        async with self._folder(job.name) as layout:
+        async with self._folder(job) as layout:
             try:
                 await transport.check_output(job)
                 await unless(stop, transport.bring(job, layout))
@@ -58,9 +58,9 @@ class TrainingWork:
         """Never: a script that was killed has lost what it knew."""
         return False
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: TrainingJob) -> None:
         """Remove what an interrupted job left, except its log."""
-        await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
+        await finished(shutil.rmtree, self._layout(job).root, ignore_errors=True)
 
     async def _run(self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event) -> ScriptEnd:
         async with self.runs.variables(job) as wiring:
@@ -78,15 +78,15 @@ class TrainingWork:
         except (StorageError, OSError) as error:
             raise Failed(client_error(f"Artifact upload failed: {error}")) from error
 
-    def _layout(self, name: str) -> ToolkitFolders:
-        return ToolkitFolders(self._site.folder / name)
+    def _layout(self, job: TrainingJob) -> ToolkitFolders:
+        return ToolkitFolders(self._site.folder / job.name)
 
     @asynccontextmanager
-    async def _folder(self, name: str) -> AsyncIterator[ToolkitFolders]:
+    async def _folder(self, job: TrainingJob) -> AsyncIterator[ToolkitFolders]:
         try:
-            yield self._layout(name)
+            yield self._layout(job)
         finally:
-            await self.clear(name)
+            await self.clear(job)
 
 
 def _preamble(planned: ScriptCommand, layout: ToolkitFolders) -> str:

@@ -12,6 +12,10 @@ BATCH = 1000
 """So many objects of the input are one row."""
 TABLES = ("transform_inputs", "transform_done")
 """Their rows leave with the job's move to its end (`JobRecords`)."""
+NOTED = """
+    INSERT INTO transform_done (job, result, records)
+    SELECT job, ?, ? FROM transform_inputs WHERE job = ? AND place = 0 ON CONFLICT DO NOTHING
+"""
 
 
 class ObjectList:
@@ -36,9 +40,9 @@ class ObjectList:
         return found
 
     def add(self, result: str, records: int) -> None:
-        """Note that a result is there. It may be called again where nobody knows whether it was noted."""
-        statement = "INSERT INTO transform_done (job, result, records) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-        self._database.changed(statement, self._job, result, records)
+        """Note that a result is there. It may be called again where nobody knows whether it was noted. After the job's
+        end, which removes its objects, nothing is written."""
+        self._database.changed(NOTED, result, records, self._job)
         self.results[result] = records
 
     def _stored(self) -> list[JobObject]:

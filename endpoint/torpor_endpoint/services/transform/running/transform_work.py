@@ -111,16 +111,16 @@ class TransformWork:
         finally:
             self._ended(job.name)
             if not _cancelled():
-                await self.clear(job.name)
+                await self.clear(job)
         return TransformStage.COMPLETED
 
     def resumes(self, job: TransformJob) -> bool:
         return job.stage is TransformStage.TRANSFORMING
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: TransformJob) -> None:
         """Remove what the job left, except its logs."""
-        await self._site.threads.finished(shutil.rmtree, self._site.folder / name, ignore_errors=True)
-        await self._site.factory.vacated(f"{TRANSFORM_JOB}{name}", VARIANT)
+        await self._site.threads.finished(shutil.rmtree, self._site.folder / job.name, ignore_errors=True)
+        await self._site.factory.vacated(f"{TRANSFORM_JOB}{job.name}", VARIANT)
 
     # -- one job ---------------------------------------------------------------------------------------------------
     @asynccontextmanager

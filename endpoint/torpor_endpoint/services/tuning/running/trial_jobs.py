@@ -32,7 +32,7 @@ class TrialJobs:
         request = training_request(job.request, trial.tuned)
         made = replace(begun(TrainingJob, trial.name, trial.arn, request, trial.created_s), tuning_job_arn=job.arn)
         if await finished(self.records.add, made):
-            self.queue.begin(trial.name)
+            self.queue.begin(made)
 
     async def ended(self, job: TuningJob, trial: Trial) -> Trial:
         """The trial once its training job is over."""
@@ -45,11 +45,11 @@ class TrialJobs:
         return replace(seen, value=await self._value(trial.name, metric_regex(job.request) or ""))
 
     async def stop(self, trial: Trial) -> None:
-        await self.queue.stop(trial.name)
+        await self.queue.stop(trial)
 
     def seen(self, trial: Trial) -> Trial:
         """The trial as its training job is now. It waits for the disk."""
-        training = None if trial.is_over else self.records.get(trial.name)
+        training = None if trial.is_over else self.records.of(trial)
         if training is None:
             return trial
         return replace(

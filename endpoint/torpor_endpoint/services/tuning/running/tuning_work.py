@@ -51,9 +51,9 @@ class TuningWork:
         """A job that tuned goes on: its training jobs that ran have failed, and count."""
         return job.stage is TuningStage.TUNING
 
-    async def clear(self, name: str) -> None:
+    async def clear(self, job: TuningJob) -> None:
         """Note how the training jobs of an interrupted job ended."""
-        await finished(self._records.update, name, self.current)
+        await finished(self._records.update, job, self.current)
 
     def current(self, job: TuningJob) -> TuningJob:
         """The job with its trials as they are now. It waits for the disk."""
@@ -147,4 +147,4 @@ class TuningCourse:
 
     async def _record(self) -> None:
         trials = tuple(self.trials)
-        await finished(self._records.update, self._job.name, lambda job: replace(job, trials=trials))
+        await finished(self._records.update, self._job, lambda job: replace(job, trials=trials))

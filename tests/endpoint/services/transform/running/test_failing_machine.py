@@ -91,7 +91,7 @@ class Jobs:
         for name, body in OBJECTS.items():
             EmbeddedStorage(self.objects).write(body, "scores", f"in/{name}")
 
-    def create(self, name: str, prefix: str) -> None:
+    def create(self, name: str, prefix: str) -> TransformJob:
         """As CreateTransformJob does; while the database is away, again until the job is accepted."""
         request = {
             "TransformInput": {
@@ -106,18 +106,18 @@ class Jobs:
         while True:
             try:
                 self.records.add(job)
-                return
+                return job
             except OutcomeUnknown:
-                return
+                return job
             except DatabaseAway:
                 continue
 
-    async def ended(self, name: str) -> TransformJob:
-        self.queue.begin(name)
-        await self.queue.ended(name)
-        job = self.seen.get(name)
-        assert job is not None
-        return job
+    async def ended(self, job: TransformJob) -> TransformJob:
+        self.queue.begin(job)
+        await self.queue.ended(job.name)
+        ended = self.seen.of(job)
+        assert ended is not None
+        return ended
 
     def results(self, name: str) -> dict[str, bytes]:
         folder = self.folder / "s3" / "scores" / name
@@ -145,8 +145,7 @@ def test_each_job_ends_as_it_earned_whatever_step_the_machine_fails(tmp_path: Pa
                 (f"whole-{first}", "in/", TransformStage.FAILED),
                 (f"good-{first}", "in/a", TransformStage.COMPLETED),
             ):
-                jobs.create(name, prefix)
-                job = await jobs.ended(name)
+                job = await jobs.ended(jobs.create(name, prefix))
                 assert job.stage is stage, (first, job.failure_reason)
                 results = RESULTS if prefix == "in/" else {"a.out": b"A"}
                 assert jobs.results(name) == results, first

@@ -1,6 +1,7 @@
 """Which objects of a transform job are done is known after a restart, on any machine, until the job has ended."""
 
 from tests.account.helpers.databases import OpenPart
+from torpor_account.storage.databases.database import Database
 from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
@@ -37,17 +38,38 @@ def test_each_job_has_objects_of_its_own(opened: OpenPart) -> None:
     assert second.results == {}
 
 
-def test_they_leave_with_the_jobs_move_to_its_end_and_not_before(opened: OpenPart) -> None:
-    database = opened(RECORDS)
+def begun_jobs(database: Database, *names: str) -> tuple[JobRecords[TransformJob], dict[str, TransformJob]]:
+    """Their records, and jobs that transform, with one object done."""
     records = JobRecords(database, "transform_jobs", TransformJob, lambda: 1.0, TABLES)
-    for name in ("a", "b"):
-        assert records.add(begun(TransformJob, name, f"arn:aws:sagemaker:r:1:transform-job/{name}", {}, 1.0))
+    jobs = {name: begun(TransformJob, name, f"arn:aws:sagemaker:r:1:transform-job/{name}", {}, 1.0) for name in names}
+    for name, job in jobs.items():
+        assert records.add(job)
         listing = ObjectList(database, name)
         listing.read(lambda: OBJECTS)
         listing.add("out/0.out", 1)
-        assert records.move(name, TransformStage.TRANSFORMING)
+        assert records.move(job, TransformStage.TRANSFORMING)
+    return records, jobs
+
+
+def jobs_with_rows(database: Database) -> list[set[str]]:
+    return [{job for (job,) in database.rows(f"SELECT job FROM {table}")} for table in TABLES]
+
+
+def test_they_leave_with_the_jobs_move_to_its_end_and_not_before(opened: OpenPart) -> None:
+    database = opened(RECORDS)
+    records, jobs = begun_jobs(database, "a", "b")
     assert ObjectList(database, "a").read(never) == OBJECTS
-    assert records.move("a", TransformStage.COMPLETED)
-    assert not records.move("a", TransformStage.STOPPED)
-    for table in TABLES:
-        assert {job for (job,) in database.rows(f"SELECT job FROM {table}")} == {"b"}
+    assert records.move(jobs["a"], TransformStage.COMPLETED)
+    assert not records.move(jobs["a"], TransformStage.STOPPED)
+    assert jobs_with_rows(database) == [{"b"}, {"b"}]
+
+
+def test_nothing_is_noted_for_a_job_that_has_ended(opened: OpenPart) -> None:
+    """Work that nobody waits for any more may note its object late: it would be done for whoever reads it next."""
+    database = opened(RECORDS)
+    records, jobs = begun_jobs(database, "a")
+    late = ObjectList(database, "a")
+    late.read(never)
+    assert records.move(jobs["a"], TransformStage.FAILED)
+    late.add("out/1.out", 20)
+    assert jobs_with_rows(database) == [set(), set()]

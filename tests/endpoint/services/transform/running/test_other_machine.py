@@ -105,7 +105,7 @@ def test_nothing_is_transformed_twice_but_what_was_in_hand(opened: OpenPart, tmp
         job = begun(TransformJob, "j", "arn:aws:sagemaker:us-east-1:123456789012:transform-job/j", REQUEST, 1000.0)
         assert records_in(database).add(replace(job, containers=(Container("torpor"),)))
         queue = jobs_on(tmp_path / "first", database, store, answering)
-        queue.begin("j")
+        queue.begin(job)
         await answering.gone.wait()
         await queue.close()
 
