@@ -46,6 +46,8 @@ PUT = """
     INSERT INTO log_copies (path, at_ms, generation, marks, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE
     SET at_ms = excluded.at_ms, generation = excluded.generation, marks = excluded.marks, content = excluded.content
 """
+PUT_NEWER = f"{PUT.rstrip()} WHERE excluded.at_ms > log_copies.at_ms"
+"""For a stream that was not restored: a start may fail before its folder has what the database has."""
 TOO_MANY = f"""
     DELETE FROM log_copies
     WHERE at_ms < (SELECT at_ms FROM log_copies ORDER BY at_ms DESC LIMIT 1 OFFSET {STREAMS_MAX - 1})
@@ -116,8 +118,13 @@ class LogCopies:
             "SELECT generation, marks, content FROM log_copies WHERE path = ?", path
         ):
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(zlib.decompress(content))
-            os.utime(place, ns=(at_ms * 1_000_000, at_ms * 1_000_000))  # a pod's output goes on from there
+            whole = place.with_suffix(".log-new")
+            try:
+                whole.write_bytes(zlib.decompress(content))
+                os.utime(whole, ns=(at_ms * 1_000_000, at_ms * 1_000_000))  # a pod's output goes on from there
+                os.replace(whole, place)
+            finally:
+                whole.unlink(missing_ok=True)
             offsets, times_ms = json.loads(marks)
             self._marks.put(place, Marks(generation, tuple(offsets), tuple(times_ms)))
 
@@ -153,8 +160,11 @@ class LogCopies:
             return
         kept = marks if start == 0 else marks.without(start)
         pairs = json.dumps([kept.offsets, kept.times_ms], separators=(",", ":"))
-        self._database.changed(PUT, one.path, one.at_ms, kept.generation, pairs, zlib.compress(content, LEVEL))
-        self._copied[one.path], self._turns[one.path] = one.at_ms, self._turn
+        statement = PUT if one.path in self._copied else PUT_NEWER
+        row = (one.path, one.at_ms, kept.generation, pairs, zlib.compress(content, LEVEL))
+        if self._database.changed(statement, *row):
+            self._copied[one.path] = one.at_ms
+        self._turns[one.path] = self._turn
 
 
 def _at_ms(place: Path) -> int:

@@ -1,5 +1,6 @@
 """Log streams are read on another machine as they were, from their copies in the database."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -140,6 +141,43 @@ def test_a_copy_that_the_folder_could_not_take_stays_in_the_database(opened: Ope
     second.copies.copied()
     second.copies.restore()
     assert second.text() == "one\n"
+
+
+def test_a_start_that_fails_before_it_restores_leaves_newer_copies(opened: OpenPart, tmp_path: Path) -> None:
+    """It closes what it has opened, and copies once more then."""
+    first = Machine(tmp_path / "first", opened)
+    first.says("one\n", 100)
+    first.copies.copied()
+    second = next_machine(opened, tmp_path / "second")
+    second.says("two\n", 200)
+    second.copies.copied()
+    failed = Machine(tmp_path / "first", opened)
+    failed.copies.close()
+    assert next_machine(opened, tmp_path / "first").text() == "one\ntwo\n"
+
+
+def test_a_copy_that_is_not_whole_takes_no_older_logs_place(
+    opened: OpenPart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Machine(tmp_path / "first", opened)
+    first.says("one\n", 100)
+    first.copies.copied()
+    second = next_machine(opened, tmp_path / "second")
+    second.says("two\n", 200)
+    second.copies.copied()
+
+    def full_disk(place: Path, content: bytes) -> int:
+        with place.open("wb") as file:
+            file.write(content[:5])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    failed = next_machine(opened, tmp_path / "first")
+    assert failed.text() == "one\n"
+    assert {place.name for place in failed.folder.rglob("*.*")} == {"i-1.log", "i-1.marks"}
+    failed.copies.copied()
+    monkeypatch.undo()
+    assert next_machine(opened, tmp_path / "third").text() == "one\ntwo\n"
 
 
 def test_a_row_that_names_no_log_is_not_written(
