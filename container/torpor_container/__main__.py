@@ -61,9 +61,9 @@ def _check_isolation(settings: Settings) -> None:
 
 
 def _check_certificate(settings: Settings) -> None:
-    """A container that is started again may have the certificate of its first start. Raises BadSetting."""
-    if settings.peer_tls is not None and settings.peer_tls.ends_s <= time.time():
-        raise BadSetting("TORPOR_PEER_TLS: its certificate has ended. The endpoint launches another instance")
+    """Raises BadSetting."""
+    if settings.peer_tls is not None and (fault := settings.peer_tls.fault(settings.secret, time.time())):
+        raise BadSetting(f"TORPOR_PEER_TLS: {fault}")
 
 
 def serve(settings: Settings) -> None:

@@ -1,6 +1,7 @@
 """The start of an instance that a zygote forked: it reads the settings and serves on the inherited socket."""
 
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from torpor_container.models.quarantine import software_of, verdicts_of
 from torpor_container.processes.import_steps import Step, reached
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
-from torpor_container.settings import Settings
+from torpor_container.settings import BadSetting, Settings
 from torpor_container.trials.suspects import Suspects, judge
 
 OPTIONS = ServerOptions(log_level="warning")
@@ -40,6 +41,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     limit = confine(settings.memory_bytes) if settings.container is None else unlimited
     memory = MemoryBudget(settings.memory_bytes, limit)
     options = OPTIONS
+    if settings.peer_tls is not None and (fault := settings.peer_tls.fault(settings.secret, time.time())):
+        raise BadSetting(f"TORPOR_PEER_TLS: {fault}")
     if settings.secret is not None:
         from torpor_container.transport.peers.peer_tls import PeerTls  # a zygote has no use for it
 

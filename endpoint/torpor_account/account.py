@@ -136,7 +136,8 @@ class Account:
         return opened(part, self.folders.root, options.database, options.standby, self.pulse, self.proof)
 
     def deployment_secret(self) -> bytes:
-        """The secret that all processes on these records share. Raises DatabaseFault, OSError, ValueError."""
+        """The secret that all processes on these records share. Raises DatabaseFault, UnreadableSecret,
+        OSError."""
         own = partial(kept_secret, self.folders.deployment_secret)
         if self.options.database is None:
             return own()

@@ -100,11 +100,12 @@ def _app(options: Options) -> "App":
     """The application, made in gunicorn's worker. Only the worker imports it, so its parent process stays small."""
     from torpor_account.storage.data_dir import DataDirInUse
     from torpor_account.storage.databases.database import DatabaseFault, SchemaTooNew
+    from torpor_account.storage.deployment_secret import UnreadableSecret
     from torpor_endpoint.app import EndpointProcess
 
     try:
         return EndpointProcess(options).app()
-    except (DataDirInUse, DatabaseFault, SchemaTooNew) as error:
+    except (DataDirInUse, DatabaseFault, SchemaTooNew, UnreadableSecret) as error:
         warn(options, (f"torpor: the endpoint cannot start: {error}",))
         sys.exit(NOT_STARTED)
 

@@ -1,10 +1,12 @@
 """The command `torpor-container`, as a person types it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import torpor_container
+from torpor_container.transport.peers.credential import PeerCredential
 
 
 def bare(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -31,3 +33,13 @@ def test_the_command_without_its_extra_prints_one_line(tmp_path: Path) -> None:
 
 def test_a_word_that_it_does_not_know_shows_its_usage(tmp_path: Path) -> None:
     assert bare(tmp_path, "help").returncode == 2
+
+
+def test_a_certificate_without_a_secret_is_refused_with_one_line(tmp_path: Path) -> None:
+    """It would serve everybody, without TLS."""
+    credential = PeerCredential("i-1.instance.4f1c2a9b.torpor.internal", "key", "authority", 1e12)
+    command = [sys.executable, "-m", "torpor_container", "serve"]
+    environment = {**os.environ, "TORPOR_PEER_TLS": credential.text(), "SAGEMAKER_BIND_TO_PORT": "0"}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("torpor-container: TORPOR_PEER_TLS: it needs ")

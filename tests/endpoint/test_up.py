@@ -12,6 +12,7 @@ import pytest
 from tests.endpoint.helpers.ray_cluster import HAS_RAY
 from tests.helpers.ports import free_ports
 from torpor_account.core.origins.cross_origin import Sender
+from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.options import Options
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
@@ -223,6 +224,27 @@ def test_a_router_whose_port_is_taken_is_told_before_the_start() -> None:
         pytest.raises(CannotStart, match=f":{first + 2} cannot be listened on by a router: Address already"),
     ):
         check_router_ports(Options(port=first, routers=2, router_ports=True))
+
+
+STARTED = """
+import sys
+from pathlib import Path
+from torpor_endpoint.options import Options
+from torpor_endpoint.up import _app
+_app(Options(data_dir=Path(sys.argv[1]), instances_on="kubernetes", s3_endpoint="http://127.0.0.1:1", port=4700))
+"""
+"""The start of an endpoint whose options are checked: it needs no cluster."""
+
+
+@pytest.mark.parametrize("name", ["peer-authority.json", "deployment-secret"])
+def test_a_secret_that_cannot_be_read_ends_the_start_with_one_line(tmp_path: Path, name: str) -> None:
+    """As a database of a later version does."""
+    (tmp_path / name).write_text("{")
+    ended = subprocess.run([sys.executable, "-c", STARTED, tmp_path], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == NOT_STARTED, ended.stderr
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"torpor: the endpoint cannot start: {tmp_path}/{name} ")
+    assert line.endswith("remove it, and another is made")
 
 
 @pytest.mark.parametrize("module", ["nosuchmodule", "torpor_endpoint.nosuchmodule", "json.nothing.at.all", ""])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from torpor_account.storage.databases.database import Database
+from torpor_account.storage.deployment_secret import UnreadableSecret
 from torpor_account.storage.private import write_private
 from torpor_account.storage.shared_secrets import put_secret, shared_secret
 from torpor_container.typed_json import read, written
@@ -16,8 +17,12 @@ SECRET = "peer authority"
 class AuthorityKeeping(Protocol):
     """Where the records of one deployment are."""
 
+    @property
+    def place(self) -> str:
+        """Where that is, in words."""
+
     def read(self) -> PeerRecords:
-        """What is kept; records without an authority if there is nothing yet. Raises ValueError, OSError,
+        """What is kept; records without an authority if there is nothing yet. Raises UnreadableSecret,
         DatabaseFault."""
 
     def write(self, records: PeerRecords) -> None:
@@ -30,13 +35,19 @@ class AuthorityFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @property
+    def place(self) -> str:
+        return str(self._path)
+
     def read(self) -> PeerRecords:
         try:
             return _records(self._path.read_text())
         except FileNotFoundError:
             return PeerRecords()
+        except OSError as error:
+            raise UnreadableSecret(f"{self.place} cannot be read ({error.strerror})") from error
         except ValueError as error:
-            raise ValueError(f"{self._path} cannot be read ({error}): remove it, and another is made") from error
+            raise unreadable(self.place, error) from error
 
     def write(self, records: PeerRecords) -> None:
         write_private(self._path, json.dumps(written(records)).encode())
@@ -48,11 +59,23 @@ class AuthorityInDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def place(self) -> str:
+        return f"the row {SECRET!r} of the table secrets in the database"
+
     def read(self) -> PeerRecords:
-        return _records(shared_secret(self._database, SECRET, lambda: "{}"))
+        try:
+            return _records(shared_secret(self._database, SECRET, lambda: "{}"))
+        except ValueError as error:
+            raise unreadable(self.place, error) from error
 
     def write(self, records: PeerRecords) -> None:
         put_secret(self._database, SECRET, json.dumps(written(records)))
+
+
+def unreadable(place: str, error: ValueError) -> UnreadableSecret:
+    """What is kept at this place is no authority."""
+    return UnreadableSecret(f"{place} is no authority of a deployment ({error}): remove it, and another is made")
 
 
 def _records(text: str) -> PeerRecords:

@@ -9,7 +9,7 @@ from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.peers.credential import PeerCredential
 from torpor_container.transport.peers.peer_names import PeerRole, peer_name
 from torpor_container.transport.peers.peer_tls import PeerTls
-from torpor_endpoint.peers.authority_keeping import AuthorityKeeping
+from torpor_endpoint.peers.authority_keeping import AuthorityKeeping, unreadable
 from torpor_endpoint.peers.authority_records import CREDENTIAL_S, PeerRecords
 from torpor_endpoint.peers.peer_authority import new_authority, new_key, signed
 
@@ -26,7 +26,11 @@ class DeploymentPeers:
         self._records = keeping.read()
         if not self._records.authorities:
             self._put(self._records.followed_by(new_authority(epoch())))
-        self.tls = PeerTls(self.issued(PeerRole.CONTROL, "control"))
+        try:
+            own = self.issued(PeerRole.CONTROL, "control")
+        except ValueError as error:
+            raise unreadable(keeping.place, error) from error
+        self.tls = PeerTls(own)
         """What the control itself proves itself with."""
 
     @property

@@ -51,7 +51,7 @@ class HandingRounds:
         async with some:
             launch = address.name.partition(".")[0]
             try:
-                await self._hand(address, self._peers.issued(PeerRole.INSTANCE, launch))
+                await self._hand(address, await asyncio.to_thread(self._peers.issued, PeerRole.INSTANCE, launch))
             except OSError as error:
                 log.warning("the instance at %s has not taken its new certificate: %s", address, error or "too slow")
                 return True

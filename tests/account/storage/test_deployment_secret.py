@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_account.storage.deployment_secret import kept_secret
+from torpor_account.storage.deployment_secret import UnreadableSecret, kept_secret
 
 
 def test_it_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
@@ -17,5 +17,5 @@ def test_it_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deployment-secret"
     path.write_bytes(b"short")
-    with pytest.raises(ValueError, match="must have 32 bytes: remove it"):
+    with pytest.raises(UnreadableSecret, match="must have 32 bytes: remove it"):
         kept_secret(path)

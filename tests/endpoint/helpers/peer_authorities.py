@@ -11,6 +11,7 @@ class MemoryKeeping:
 
     def __init__(self) -> None:
         self.kept = PeerRecords()
+        self.place = "the memory of a test"
 
     def read(self) -> PeerRecords:
         return self.kept

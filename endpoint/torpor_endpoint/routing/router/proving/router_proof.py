@@ -5,13 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from torpor_account.core.outages.waiting import pause_s
 from torpor_endpoint.peers.authority_records import is_due
-from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
 
 LOOK_S = 10.0
 """How often it is looked whether a new one is due. The control is asked only then."""
-AGAIN_S = 1.0
-"""The pause after a control that did not answer."""
+REFUSED_S = 60.0
+"""The pause after a refusal, which takes a person to change."""
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +37,22 @@ class RouterProof:
         self._secures = secures
 
     async def run(self) -> None:
-        """Have a certificate for ever."""
+        """Have a certificate for ever. A refusal is logged once."""
+        tries, told = 0, ""
         while True:
             try:
                 await self.look()
+            except ControlRefused as error:
+                if str(error) != told:
+                    told = str(error)
+                    log.error("this router gets no certificate, and asks again every %.0f s: %s", REFUSED_S, error)
+                await self._pause(REFUSED_S)
             except ControlAway as error:
+                tries += 1
                 log.debug("no certificate yet: %s", error)
-                await self._pause(AGAIN_S)
+                await self._pause(pause_s(tries))
             else:
+                tries, told = 0, ""
                 await self._pause(LOOK_S)
 
     async def look(self) -> bool:

@@ -10,13 +10,14 @@ from starlette.requests import Request
 
 from tests.endpoint.helpers.peer_authorities import TestedPeers
 from tests.endpoint.routing.control.test_pages_for_routers import Control
+from torpor_account.core.outages.waiting import pause_s
 from torpor_container.transport.peers.credential import PeerCredential
 from torpor_container.transport.peers.peer_names import PeerRole
 from torpor_container.typed_json import read
 from torpor_endpoint.peers.authority_records import RENEWED_AFTER_S
 from torpor_endpoint.peers.peer_authority import new_key
-from torpor_endpoint.routing.router.control_client import ControlClient
-from torpor_endpoint.routing.router.proving.router_proof import RouterProof
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids, ControlRefused
+from torpor_endpoint.routing.router.proving.router_proof import LOOK_S, REFUSED_S, RouterProof
 
 NAME, OTHER = "r-0123456789abcdef", "r-fedcba9876543210"
 UNKNOWN_CURVE = """-----BEGIN PUBLIC KEY-----
@@ -101,3 +102,41 @@ def test_a_control_signs_nothing_more_for_a_refused_router() -> None:
     with pytest.raises(HTTPException, match="403"):
         asyncio.run(AnsweringControl(tested).answered(NAME, public.decode()))
     assert asyncio.run(AnsweringControl(tested).answered(OTHER, public.decode()))["name"].startswith(OTHER)
+
+
+class Over(Exception):
+    """The story has seen enough."""
+
+
+def pauses_of(answers: list[ControlAway | None], control: AnsweringControl) -> list[float]:
+    """How long a router waits after each of these answers, the last of which is got for ever."""
+
+    class Answering(AnsweringControl):
+        async def certificate(self, router: str, public_key: bytes) -> PeerCredential:
+            answer = answers[min(len(pauses), len(answers) - 1)]
+            if answer is not None:
+                raise answer
+            return await control.certificate(router, public_key)
+
+    pauses = list[float]()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == len(answers):
+            raise Over
+
+    with pytest.raises(Over):
+        asyncio.run(RouterProof(NAME, Answering(None), lambda: 0.0, pause).run())
+    return pauses
+
+
+def test_a_router_that_is_refused_says_so_once_and_seldom_asks_again(caplog: pytest.LogCaptureFixture) -> None:
+    refused, other = ControlForbids("r-1 is refused"), ControlRefused("no certificates of its own")
+    assert pauses_of([refused, refused, refused, other, other], AnsweringControl(None)) == [REFUSED_S] * 5
+    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == [str(refused), str(other)]
+
+
+def test_a_router_whose_control_is_away_asks_again_soon_and_then_less_often() -> None:
+    away = ControlAway("it does not answer")
+    assert pauses_of([away] * 3, AnsweringControl(None)) == [pause_s(1), pause_s(2), pause_s(3)]
+    assert pauses_of([away, away, None, away], AnsweringControl(TestedPeers()))[:3] == [pause_s(1), pause_s(2), LOOK_S]
