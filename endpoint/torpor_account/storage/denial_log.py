@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import NamedTuple
 
 from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.core.pages.denials import LIMIT
@@ -72,15 +73,19 @@ class DenialLog:
         DatabaseFault."""
         with self._turn:
             waiting = list(self._waiting)
-        latest = [one for one in reversed(waiting) if request_id in (None, one.request_id)]
-        return [*latest, *self._stored(request_id, limit)][:limit]
+        latest = {_row(one).digest: one for one in reversed(waiting) if request_id in (None, one.request_id)}
+        stored = self._stored(request_id, limit + len(latest))
+        return [*latest.values(), *(one for digest, one in stored if digest not in latest)][:limit]
 
-    def _stored(self, request_id: str | None, limit: int) -> Iterator[Denial]:
+    def _stored(self, request_id: str | None, limit: int) -> Iterator[tuple[str, Denial]]:
+        """Denials with their digests. Some may still wait, too: those that were written meanwhile, and those of which
+        nobody knows whether they were."""
         where, values = ("", ()) if request_id is None else ("WHERE request_id = ?", (request_id,))
-        for (record,) in self._database.rows(
-            f"SELECT record FROM denials {where} ORDER BY number DESC LIMIT ?", *values, limit
+        for digest, record in self._database.rows(
+            f"SELECT digest, record FROM denials {where} ORDER BY number DESC LIMIT ?", *values, limit
         ):
-            yield from _read(record)
+            for one in _read(record):
+                yield digest, one
 
     def _write(self) -> None:
         """Write what waits. Where nobody knows whether the database took it, it is written again: a row is there
@@ -93,9 +98,15 @@ class DenialLog:
         self._waiting.clear()
 
 
-def _row(one: Denial) -> tuple[str, str, str]:
+class DenialRow(NamedTuple):
+    digest: str
+    request_id: str
+    record: str
+
+
+def _row(one: Denial) -> DenialRow:
     record = json.dumps(written(one), separators=(",", ":"))
-    return hashlib.sha256(record.encode()).hexdigest(), one.request_id, record
+    return DenialRow(hashlib.sha256(record.encode()).hexdigest(), one.request_id, record)
 
 
 def _read(record: str) -> Iterator[Denial]:

@@ -53,7 +53,7 @@ def check(options: Options) -> None:
     if options.encrypts:
         check_cryptography("--internal-tls")
     if options.database is not None:
-        _check_database(options.database)
+        _check_database(options.database, options.standby)
     if options.auth:
         _check_credentials(options)
     if options.instances_on == KUBERNETES:
@@ -89,10 +89,13 @@ def unheld(options: Options) -> list[str]:
     return [] if "scripts" in options.refused else found().missing(endpoint_only=options.uses_roles)
 
 
-def _check_database(url: str) -> None:
-    """The server is asked: an endpoint without its database is of no use."""
+def _check_database(url: str, standby: bool) -> None:
+    """The server is asked: an endpoint without its database is of no use. A standby waits for its server, and says
+    so."""
     if not is_installed("psycopg"):
         raise BadOption(f"--database: psycopg is not installed: {how_to_install('postgresql')}")
+    if standby:
+        return
     from torpor_account.storage.databases.postgresql_connection import fault
 
     if found := fault(url):

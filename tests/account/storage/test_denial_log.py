@@ -70,7 +70,17 @@ def test_what_the_database_does_not_take_waits_for_the_next_denial(fault: Databa
     log = log_of(database)
     database.fault = fault
     log.add(DENIED, "r1")
-    assert set(ids(log)) == {"r1"}
+    assert ids(log) == ["r1"]
     database.fault = None
     log.add(DENIED, "r2")
     assert ids(log) == ids(log_of(database)) == ["r2", "r1"]
+
+
+def test_a_denial_that_waits_and_is_written_keeps_no_other_one_from_a_short_list() -> None:
+    database = AwayDatabase(":memory:", DENIALS)
+    log = log_of(database)
+    for request_id in ("r1", "r2"):
+        log.add(DENIED, request_id)
+    database.fault = OutcomeUnknown("it broke")
+    log.add(DENIED, "r3")
+    assert [one.request_id for one in log.found(limit=2)] == ["r3", "r2"]

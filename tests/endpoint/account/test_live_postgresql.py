@@ -78,6 +78,26 @@ def test_a_standby_takes_over_from_an_endpoint_that_is_frozen_which_then_ends(
         first.kill()
 
 
+def test_a_standby_waits_for_a_database_that_is_away_at_its_start_and_says_so(
+    tmp_path: Path, postgresql: PostgresqlServer, database_url: str
+) -> None:
+    options = (f"--database={database_url}",)
+    postgresql.stop()
+    try:
+        refused = LiveEndpoint(tmp_path / "first", *options).start()
+        assert refused.ended() == 2
+        assert "--database: " in refused.output()
+        standby = LiveEndpoint(tmp_path / "second", *options, "--standby").start()
+        until(lambda: "the database torpor cannot be used" in standby.output())
+    finally:
+        postgresql.start()
+    try:
+        assert standby.client("sagemaker").list_endpoints()["Endpoints"] == []
+        assert "the database torpor can be used again" in standby.output()
+    finally:
+        standby.stop()
+
+
 def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: PostgresqlServer, database_url: str) -> None:
     with LiveEndpoint(tmp_path, f"--database={database_url}") as live:
         deployed(live)

@@ -246,12 +246,15 @@ class PostgresqlSchema(Database):
         place of an endpoint that lost its lease."""
         while True:
             try:
-                return self._connected()
+                connection = self._connected()
             except psycopg.Error as error:
                 if not standby:
                     raise
                 self._outage.began(first_line(error))
                 sleep(PAUSE_S)
+            else:
+                self._outage.ended()
+                return connection
 
     def _wait(self, patience_s: float, standby: bool) -> None:
         """Wait for the lock. A standby waits on while the server is away. Raises DatabaseInUse."""
