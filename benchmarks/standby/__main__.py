@@ -24,7 +24,7 @@ from benchmarks.routers.callers import ENDPOINT, Callers, client_of
 from benchmarks.routers.router_stand import RouterStand
 from benchmarks.routers.shop import RoutersPlan, deploy, model
 from benchmarks.standby.control_pair import NAMES, ControlPair, pair_of_controls
-from benchmarks.standby.drill_faults import KINDS, PairFaults, kinds_of, until
+from benchmarks.standby.drill_faults import DrillKind, PairFaults, kinds_of, until
 from benchmarks.standby.kept_writes import KeptWrites
 from benchmarks.standby.late_writes import WriteWatch
 
@@ -44,7 +44,7 @@ def main() -> None:
     console = Console(width=160)
     console.print(f"seed {seed}")
     with tempfile.TemporaryDirectory(prefix="standby-") as folder:
-        figures = run(Path(folder), len(KINDS) if arguments.short else arguments.faults, seed)
+        figures = run(Path(folder), len(DrillKind) if arguments.short else arguments.faults, seed)
     for name, value in figures.items():
         console.print(f"{name}: {value}", markup=False)
     keep(arguments.results, "standby", figures)
@@ -86,7 +86,7 @@ def run(folder: Path, faults: int, seed: int) -> dict[str, object]:
     return {
         "seed": seed,
         "minutes": round(took_s / 60, 1),
-        "faults of each kind": dict(struck.kinds),
+        "faults of each kind": {str(kind): count for kind, count in struck.kinds.items()},
         "answers": called.right,
         "called again after a connection broke": called.moved,
         "slowest answer in s": round(called.slowest_s, 1),
@@ -94,7 +94,7 @@ def run(folder: Path, faults: int, seed: int) -> dict[str, object]:
         "calls for them that were made again": writes.accepted.asked_again,
         "takeovers": len(struck.took_s),
         "median and longest takeover in s": [round(median(struck.took_s), 1), round(max(struck.took_s), 1)],
-        "most looks until the lease was taken": {kind: max(looks) for kind, looks in struck.looks.items()},
+        "most looks until the lease was taken": {str(kind): max(looks) for kind, looks in struck.looks.items()},
         "most processor time until it served, in s": round(max(struck.start_cpu_s), 1),
         "rows committed": rows,
         "in the ledger": ledger,

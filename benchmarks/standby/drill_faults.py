@@ -5,6 +5,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import cycle, islice
 from typing import TypeVar
 
 from benchmarks.standby.control_pair import ControlOfPair, ControlPair
@@ -27,12 +29,23 @@ BLINK_S = 1.5
 """A database that is away for so short is no reason to take over."""
 ROUTERS_AWAY_S = (2.0, 6.0)
 
-KILLED, FROZEN, ALL_AWAY = "killed", "frozen", "database and routers away"
-REFUSES, SWALLOWS = "database refuses", "database swallows"
-BLINKS, ROUTERS_AWAY = "database blinks", "routers away"
-KINDS = (KILLED, FROZEN, REFUSES, SWALLOWS, ALL_AWAY, BLINKS, ROUTERS_AWAY)
-
 T = TypeVar("T")
+
+
+class DrillKind(StrEnum):
+    """What befalls the control that serves."""
+
+    KILLED = "killed"
+    FROZEN = "frozen"
+    REFUSES = "database refuses"
+    SWALLOWS = "database swallows"
+    ALL_AWAY = "database and routers away"
+    BLINKS = "database blinks"
+    ROUTERS_AWAY = "routers away"
+
+
+OUTLIVED = frozenset({DrillKind.BLINKS, DrillKind.ROUTERS_AWAY})
+"""After these the same control serves."""
 
 
 @dataclass
@@ -40,8 +53,8 @@ class StruckFaults:
     """`looks` are those from each fault until the standby had the lease, `start_cpu_s` its processor time from then
     until it accepted a model, and `took_s` the whole by the clock."""
 
-    kinds: Counter[str] = field(default_factory=Counter)
-    looks: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    kinds: Counter[DrillKind] = field(default_factory=Counter)
+    looks: dict[DrillKind, list[int]] = field(default_factory=lambda: defaultdict(list))
     start_cpu_s: list[float] = field(default_factory=list)
     took_s: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -57,17 +70,17 @@ class PairFaults:
         self._writes = writes
         self._dice = dice
 
-    def strike(self, kind: str) -> None:
+    def strike(self, kind: DrillKind) -> None:
         """Raises TimeoutError if the pair is never whole again."""
         time.sleep(REST_S)
         serving = self._pair.controls[self._watch.holder()]
-        if kind in (BLINKS, ROUTERS_AWAY):
+        if kind in OUTLIVED:
             self._stays(kind, serving)
         else:
             self._moves(kind, serving)
         self.struck.kinds[kind] += 1
 
-    def _moves(self, kind: str, serving: ControlOfPair) -> None:
+    def _moves(self, kind: DrillKind, serving: ControlOfPair) -> None:
         """A fault after which the standby serves."""
         stood_by, began_s = serving.times_stood_by(), time.monotonic()
         self._begin(kind, serving)
@@ -79,7 +92,7 @@ class PairFaults:
         self._end(kind, serving)
         until(lambda: serving.times_stood_by() > stood_by, f"the one that was {kind} stands by")
 
-    def _looks_until_taken(self, kind: str, serving: ControlOfPair) -> int:
+    def _looks_until_taken(self, kind: DrillKind, serving: ControlOfPair) -> int:
         looks = 0
 
         def taken() -> bool:
@@ -90,17 +103,17 @@ class PairFaults:
         until(taken, f"the standby takes over from one that is {kind}", LOOK_S)
         return looks
 
-    def _stays(self, kind: str, serving: ControlOfPair) -> None:
+    def _stays(self, kind: DrillKind, serving: ControlOfPair) -> None:
         """A fault after which the same control serves."""
         self._begin(kind, serving)
-        time.sleep(BLINK_S if kind == BLINKS else self._dice.uniform(*ROUTERS_AWAY_S))
+        time.sleep(BLINK_S if kind is DrillKind.BLINKS else self._dice.uniform(*ROUTERS_AWAY_S))
         self._end(kind, serving)
         began = self._writes.began
         until(lambda: self._writes.accepted_call > began, f"a model is accepted after {kind}")
         if self._watch.holder() != serving.name:
             self.struck.wrong.append(f"another control took over after: {kind}")
 
-    def _note(self, kind: str, looks: int, cpu_s: float, took_s: float) -> None:
+    def _note(self, kind: DrillKind, looks: int, cpu_s: float, took_s: float) -> None:
         self.struck.looks[kind].append(looks)
         self.struck.start_cpu_s.append(cpu_s)
         self.struck.took_s.append(took_s)
@@ -109,37 +122,37 @@ class PairFaults:
         if cpu_s > START_CPU_S:
             self.struck.wrong.append(f"the standby took {cpu_s:.1f} s of processor time to serve")
 
-    def _begin(self, kind: str, serving: ControlOfPair) -> None:
+    def _begin(self, kind: DrillKind, serving: ControlOfPair) -> None:
         run, routers = self._pair.ways.run, self._pair.for_routers.way
         match kind:
-            case "killed":
+            case DrillKind.KILLED:
                 serving.stand.kill_endpoint()
-            case "frozen":
+            case DrillKind.FROZEN:
                 serving.freeze()
-            case "database refuses" | "database blinks":
+            case DrillKind.REFUSES | DrillKind.BLINKS:
                 run(serving.database.cut())
-            case "database swallows":
+            case DrillKind.SWALLOWS:
                 run(serving.database.swallow())
-            case "database and routers away":
+            case DrillKind.ALL_AWAY:
                 run(serving.database.swallow())
                 run(routers.cut())
-            case _:
+            case DrillKind.ROUTERS_AWAY:
                 run(routers.cut())
 
-    def _end(self, kind: str, serving: ControlOfPair) -> None:
+    def _end(self, kind: DrillKind, serving: ControlOfPair) -> None:
         match kind:
-            case "killed":
+            case DrillKind.KILLED:
                 serving.stand.start()
-            case "frozen":
+            case DrillKind.FROZEN:
                 serving.thaw()
             case _:
                 self._pair.ways.run(serving.database.mend())
                 self._pair.ways.run(self._pair.for_routers.way.mend())
 
 
-def kinds_of(faults: int, dice: random.Random) -> list[str]:
+def kinds_of(faults: int, dice: random.Random) -> list[DrillKind]:
     """So many kinds, each as often as the others, in a random order."""
-    found = [KINDS[number % len(KINDS)] for number in range(faults)]
+    found = list(islice(cycle(DrillKind), faults))
     dice.shuffle(found)
     return found
 

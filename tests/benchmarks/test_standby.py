@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.standby.drill_faults import KINDS, kinds_of
+from benchmarks.standby.drill_faults import DrillKind, kinds_of
 from tests.account.helpers.postgresql_server import programs
 
 
 def test_each_kind_of_fault_comes_as_often_as_the_others() -> None:
     for seed in range(20):
-        kinds = kinds_of(3 * len(KINDS), random.Random(seed))
-        assert {kind: kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, 3)
+        kinds = kinds_of(3 * len(DrillKind), random.Random(seed))
+        assert {kind: kinds.count(kind) for kind in DrillKind} == dict.fromkeys(DrillKind, 3)
 
 
 @pytest.mark.thorough

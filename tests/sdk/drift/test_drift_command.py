@@ -47,7 +47,7 @@ def test_a_baseline_of_a_csv_names_the_columns(captured: Path, tmp_path: Path) -
     assert told(out, "a%2Fx.tar.gz") == ["size: baseline_drift_check"]
     assert told(out, "b.tar.gz") == []
     assert json.loads((out / "b.tar.gz/statistics.json").read_text())["dataset"]["item_count"] == 300
-    assert "b.tar.gz: 1 records have no rows of CSV or JSON" in done.stderr
+    assert "b.tar.gz: 1 record without rows of CSV or JSON left out" in done.stderr
 
 
 def test_records_before_a_time_are_the_baseline_of_their_model(captured: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.exit_codes import ExitCode
 from torpor.cli.json_records import TransformOutput
 from torpor.pages.transform_jobs import ShownJob, stop_transform_job, transform_job, transform_jobs
+from torpor_endpoint.core.pages.plain_figures import counted
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 
 ENDED = frozenset({"Completed", "Failed", "Stopped"})
@@ -87,14 +88,15 @@ def line(job: ShownJob) -> str:
     said = [job.status]
     if (progress := job.progress) is not None:
         objects, *speed = _said(progress)
-        said += [objects, f"{progress.records:,} records", *speed]
+        said += [objects, counted(progress.records, "record"), *speed]
     return f"{job.name}: {', '.join(said)}{f'. {job.failure_reason}' if job.failure_reason else ''}"
 
 
 def _said(progress: JobProgress) -> list[str]:
     """`12 of 500 objects`, `8,500 records/s`, `0:00:35 left`"""
     failed = f", {progress.failed:,} failed" if progress.failed else ""
-    said = [f"{progress.done:,} of {progress.objects:,} objects{failed}", f"{progress.records_per_s:,.0f} records/s"]
+    done = f"{progress.done:,} of {counted(progress.objects, 'object')}{failed}"
+    said = [done, f"{progress.records_per_s:,.0f} records/s"]
     if not progress.ended and progress.left_s is not None:
         said.append(f"{_duration(progress.left_s)} left")
     return said

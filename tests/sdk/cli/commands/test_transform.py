@@ -69,6 +69,13 @@ def test_a_line_has_records_a_second_and_the_time_left() -> None:
     assert shown == ("nightly: InProgress, 12 of 500 objects, 1 failed, 12,000 records, 8,500 records/s, 0:01:35 left")
 
 
+def test_one_object_and_one_record_are_no_plurals() -> None:
+    one = replace(PROGRESS, objects=1, done=1, failed=0, records=1)
+    assert line(ShownJob("nightly", "Completed", "", 0.0, None, one)).startswith(
+        "nightly: Completed, 1 of 1 object, 1 record, "
+    )
+
+
 def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
     running = ShownJob("nightly", "InProgress", "", 0.0, None, PROGRESS)
     states = iter([running] * 50 + [ShownJob("nightly", "Completed", "", 0.0, 9.0, None)])

@@ -10,6 +10,7 @@ from torpor.cli.exit_codes import UsageRefused
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.deployment.peer_certificates import PeerCertificates
+from torpor_endpoint.core.pages.plain_figures import counted
 
 CHANGED_WITHIN_S = 60.0
 """Every instance is told."""
@@ -43,7 +44,8 @@ def lines(shown: PeerCertificates) -> list[str]:
     found.append(f"the control's own certificate ends {_moment(shown.ends_s)}")
     found += [f"{name} is refused, and its certificate ends {_moment(end)}" for name, end in shown.refused.items()]
     if shown.untaken:
-        found.append(f"{shown.untaken} instances have not heard of it yet, and are asked again within eight hours")
+        untaken = counted(shown.untaken, "instance")
+        found.append(f"not heard of yet by {untaken}: asked again within eight hours")
     return found
 
 

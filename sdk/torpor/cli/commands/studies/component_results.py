@@ -123,7 +123,8 @@ def component_notes(results: "Sequence[ComponentsResult]") -> list[str]:
                 f"{one.scenario.name}: {plain_figures.counted(one.moves, 'move')} of copies to fewer instances"
             )
         if unplaced := sum(use.unplaced for use in one.components):
-            lines.append(f"{one.scenario.name}: {unplaced:,} times a copy that was wanted had no room")
+            times = plain_figures.counted(unplaced, "time")
+            lines.append(f"{one.scenario.name}: {times} a copy that was wanted had no room")
     return lines
 
 

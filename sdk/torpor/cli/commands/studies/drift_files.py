@@ -12,6 +12,7 @@ from torpor.cli.console import console, plain_table
 from torpor.drift.captured_rows import SCHEME, CapturedRows, CapturedSide
 from torpor.drift.drift_reports import ONLY, DriftReport, ModelRows, read_baseline
 from torpor.errors import TorporError
+from torpor_endpoint.core.pages.plain_figures import counted
 
 SHOWN = 8
 
@@ -53,7 +54,8 @@ def drift(
         one.write(out)
     console().print(table(made))
     for name, count in sorted(reading.skipped.items()):
-        typer.echo(f"{name or ONLY}: {count} records have no rows of CSV or JSON, and were left out", err=True)
+        records = counted(count, "record")
+        typer.echo(f"{name or ONLY}: {records} without rows of CSV or JSON left out", err=True)
 
 
 def table(made: list[DriftReport]) -> Table:

@@ -279,7 +279,8 @@ def confirmed(found: "PlanResult") -> Iterator[str]:
         again = f", simulated with {counted(len(found.seeds), 'seed')}" if len(found.seeds) > 1 else ""
         few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"
         share = f"{found.goal.quantile * 100:.6g} %"
-        yield f"These are too few to know whether {share} are in time: {few}. Give at least {found.enough:,} requests."
+        enough = counted(found.enough, "request")
+        yield f"These are too few to know whether {share} are in time: {few}. Give at least {enough}."
 
 
 def verdict(found: "PlanResult") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torpor.cli.exit_codes import UsageRefused
 from torpor.errors import TorporError
 from torpor.time_units import HOUR_S
+from torpor_endpoint.core.pages.plain_figures import counted
 
 if TYPE_CHECKING:
     from torpor.simulator.components.components_result import ComponentsResult
@@ -89,7 +90,7 @@ def draw(results: Sequence["Result"], prices: "Prices", slo_s: float | None, pat
     if all(point.usd is None or point.p99_s is None for point in points):
         raise TorporError("--plot: no scenario with a price answered a request, so there is no p99 to plot")
     terms = f"prices of {prices.priced_on}; a month of {MONTH_H:.0f} h"
-    note = f"{terms}; seed {results[0].seed}; {results[0].requests:,} requests"
+    note = f"{terms}; seed {results[0].seed}; {counted(results[0].requests, 'request')}"
     dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)
 
 

@@ -341,7 +341,7 @@ def tests(results: list["SimulationResult"], prices: "Prices") -> Iterator[str]:
             share = one.shadow_share(prices)
             bill = "an unknown share" if share is None else f"{share:.1%}"
             lost = f", and {one.shadow.dropped:,} dropped beyond the most in flight" if one.shadow.dropped else ""
-            copied = f"{one.shadow.result.requests:,} of {one.requests:,} requests copied{lost}"
+            copied = f"{one.shadow.result.requests:,} of {plain_figures.counted(one.requests, 'request')} copied{lost}"
             yield f"{one.scenario.name}: {copied}; the shadow variant is {bill} of the bill, and no caller waits for it"
 
 

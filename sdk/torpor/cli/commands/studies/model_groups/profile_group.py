@@ -19,7 +19,7 @@ from torpor.group_profiles.measured_group import MeasuredModel, measured_file, n
 from torpor.group_profiles.model_measuring import EndpointCalls, MeasuringPlan, ledgers_wake_ms, measured
 from torpor.group_profiles.sample_rows import SampleRows, read_sample
 from torpor.pages import state
-from torpor_endpoint.core.pages.plain_figures import size
+from torpor_endpoint.core.pages.plain_figures import counted, size
 from torpor_endpoint.kept_prices import current_prices
 
 ROWS = "1,8,32"
@@ -77,7 +77,7 @@ def table(found: list[MeasuredModel], sizes: tuple[int, ...]) -> Table:
     """A row for each model."""
     tiers = [tier for tier in ("disk", "s3", "asleep") if any(tier in one.load_ms for one in found)]
     shown = plain_table("", "model", "accuracy", "size")
-    for title in (*(f"{rows} rows" for rows in sizes), *(f"load from {tier}" for tier in tiers)):
+    for title in (*(counted(rows, "row") for rows in sizes), *(f"load from {tier}" for tier in tiers)):
         shown.add_column(f"{title} (ms)", justify="right", no_wrap=True)
     for one in found:
         figures = [*(one.latency_ms[rows] for rows in sizes), *(one.load_ms.get(tier) for tier in tiers)]
