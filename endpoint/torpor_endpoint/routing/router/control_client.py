@@ -28,6 +28,9 @@ from torpor_endpoint.routing.protocol.routing_table import RoutingTable
 
 CONNECTED_WITHIN_S = 2.0
 ANSWERED_WITHIN_S = 10.0
+FOLLOWED_WITHIN_S = 4.0
+"""The same for what is asked anew at once, table and wake: a control that is frozen answers neither, and another one
+takes its place."""
 BEGUN_WITHIN_S = 5.0
 """A call that gets no thread for so long is not made."""
 FORWARDED_MAX = 128
@@ -222,7 +225,8 @@ class ControlClient:
         way = secured or self._plain
         url = f"{way.url}/_torpor/{page.value}"
         headers = {"content-type": "application/json", **(self._sign(method, url, body) if self._sign else {})}
-        timeout = urllib3.Timeout(connect=CONNECTED_WITHIN_S, read=ANSWERED_WITHIN_S + further_s)
+        within_s = FOLLOWED_WITHIN_S if page in (RouterPage.TABLE, RouterPage.WAKE) else ANSWERED_WITHIN_S
+        timeout = urllib3.Timeout(connect=CONNECTED_WITHIN_S, read=within_s + further_s)
         try:
             answer = way.pool.request(method, url, body=body or None, headers=headers, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:

@@ -8,6 +8,7 @@ from threading import Event, Lock
 from typing import Any
 
 import pytest
+import urllib3
 
 from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_endpoint.core.pages import RouterPage
@@ -15,12 +16,15 @@ from torpor_endpoint.core.routing.table_differences import Differences, TableVer
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.routing.router.control_client import (
+    ANSWERED_WITHIN_S,
     BEGUN_WITHIN_S,
     FORWARDED_MAX,
     THREADS,
     ControlAway,
     ControlClient,
+    ControlWay,
 )
+from torpor_endpoint.routing.router.following import WAIT_S, pause_s
 
 REPORT = RouterReport("r-1", 1, 0, None, frozenset(), frozenset(), 0, Differences(TableVersion("r-1", 0), None, {}))
 FORWARDED = ForwardedRequest("/endpoints/e/async-invocations", (), b"1")
@@ -124,3 +128,32 @@ def test_a_router_leaves_after_its_last_report_has_been_answered() -> None:
             assert control.answered == [RouterPage.REPORT, RouterPage.LEAVE]
 
     asyncio.run(story())
+
+
+class SilentPool(urllib3.PoolManager):
+    """To a control that is frozen. It knows how long each page is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patience_s: dict[str, float] = {}
+
+    def request(self, method: str, url: str, *args: Any, timeout: Any = None, **others: Any) -> Any:
+        self.patience_s[url.partition("/_torpor/")[2]] = timeout.read_timeout
+        raise urllib3.exceptions.ReadTimeoutError(self.connection_from_url(url), url, "nothing came")
+
+
+def test_a_router_gives_a_frozen_control_up_in_time_for_the_one_that_takes_over() -> None:
+    control, pool = ControlClient("http://nowhere"), SilentPool()
+    control._plain = ControlWay("http://nowhere", pool)
+
+    async def ask() -> None:
+        for asked in (control.table(None, WAIT_S), control.wake("e", "v"), control.report(REPORT, None)):
+            with pytest.raises(ControlAway):
+                await asked
+
+    asyncio.run(ask())
+    control.close()
+    table_s, wake_s = (pool.patience_s[page.value] for page in (RouterPage.TABLE, RouterPage.WAKE))
+    assert max(table_s, wake_s) + pause_s(1) < 6.0
+    assert min(table_s - WAIT_S, wake_s) >= 4.0  # a control that is busy answers by then
+    assert pool.patience_s[RouterPage.REPORT.value] == ANSWERED_WITHIN_S
