@@ -8,7 +8,8 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +22,9 @@ from torpor_account.aws.wire.asgi import App, Message
 from torpor_account.metrics.metrics import METRICS
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.app import EndpointProcess
+from torpor_endpoint.fleet.settling import Settling
 from torpor_endpoint.options import Options
+from torpor_endpoint.services.jobs.job_queue import JobQueue
 
 ENDPOINTS = 250
 MANY = {"models": 10_000, "endpoints": ENDPOINTS, "endpoint_configs": ENDPOINTS}
@@ -32,6 +35,10 @@ OBJECTS = 2_000
 LINES = 20_000
 """In the log of an instance."""
 RECORDS = "torpor.sqlite"
+BEGINNING = ((Settling, "changed"), (JobQueue, "begin"))
+"""What operations call, so that work begins."""
+MOVING = ("Creating", "Updating", "Deleting", "SystemUpdating")
+"""Statuses in which most operations are refused."""
 Row = tuple[str, str, str]
 """Key, name and record."""
 
@@ -66,22 +73,32 @@ def filled(data_dir: Path, seen: SeenRecords, folder: Path) -> None:
         for table, rows in seen.rows.items():
             named = [row for row in rows.values() if "walk" in row[0]]
             for number in range(MANY.get(table, OTHERS) if named else 0):
-                copies = [[text.replace("walk", f"walk{number:05}") for text in row] for row in named]
+                copies = [[at_rest(text.replace("walk", f"walk{number:05}")) for text in row] for row in named]
                 full.executemany(f"INSERT OR IGNORE INTO {table} (key, name, record) VALUES (?, ?, ?)", copies)
             full.executemany(f"INSERT OR IGNORE INTO {table} (key, name, record) VALUES (?, ?, ?)", rows.values())
         full.commit()
         for table, number in MANY.items():
             assert full.execute(f"SELECT count(*) FROM {table}").fetchone()[0] >= number
-    put(folder / "s3" / "walk", {f"many-{number:05}.tar.gz": b"m" for number in range(OBJECTS)})
+    put(folder / "s3" / "walk", {"a": b"a", **{f"many-{number:05}.tar.gz": b"m" for number in range(OBJECTS)}})
     logs = [f"e-{number:03}/All" for number in range(ENDPOINTS)]
     put(folder / "logs" / "endpoints", {f"{one}/i-1.log": b"it began\n" for one in logs})
     put(folder / "logs" / "endpoints", {"walk/All/i-1.log": b"2026-11-30T12:00:00.000Z it answers\n" * LINES})
 
 
+def at_rest(record: str) -> str:
+    """The record with a status in which it may be changed."""
+    for status in MOVING:
+        record = record.replace(f'"status":"{status}"', '"status":"InService"')
+    return record
+
+
 class FullEndpoint:
-    """Its application, in one event loop of this process. No instance runs."""
+    """Its application, in one event loop of this process. No instance runs, and nothing begins that is asked for."""
 
     def __init__(self, folder: Path) -> None:
+        self._idle = ExitStack()
+        for part, begins in BEGINNING:
+            self._idle.enter_context(patch.object(part, begins, lambda *_: None))
         self._runner = asyncio.Runner()
         self._app: App = self._runner.run(self._made(folder))
 
@@ -104,9 +121,20 @@ class FullEndpoint:
             status = self._runner.run(self._status(request))
         return status, 1000 * max(pieces)
 
+    def written(self, service: str, request: AWSPreparedRequest, number: int) -> tuple[int, float]:
+        """As `longest_ms`, of a request of the walk about the records of this number, or else about a new one beside
+        them. S3's objects are many in one bucket."""
+        if service == "s3":
+            return self.longest_ms(request)
+        copied = f"walk{number:05}"
+        status, longest_ms = self.longest_ms(renamed(request, copied))
+        if status >= 300:
+            status, again_ms = self.longest_ms(renamed(request, copied, f"new{number:05}"))
+            longest_ms = max(longest_ms, again_ms)
+        return status, longest_ms
+
     async def _status(self, request: AWSPreparedRequest) -> int:
-        url, body, sent = urlsplit(request.url), request.body or b"", list[Message]()
-        body = body if isinstance(body, bytes) else str(body).encode()
+        url, body, sent = urlsplit(request.url), body_of(request), list[Message]()
 
         async def receive() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
@@ -132,11 +160,32 @@ class FullEndpoint:
     def close(self) -> None:
         self._process._parts.account.close()
         self._runner.close()
+        self._idle.close()
 
 
 def headers(request: AWSPreparedRequest) -> list[tuple[bytes, bytes]]:
     given = {_bytes(name).lower(): _bytes(value) for name, value in request.headers.items()}
     return [*({b"host": urlsplit(request.url).netloc.encode()} | given).items()]
+
+
+def body_of(request: AWSPreparedRequest) -> bytes:
+    """Also of one that was sent already."""
+    body: Any = request.body or b""
+    if hasattr(body, "read"):
+        body.seek(0)
+        body = body.read()
+    return _bytes(body)
+
+
+def renamed(request: AWSPreparedRequest, name: str, own: str | None = None) -> AWSPreparedRequest:
+    """The request about records of this name instead of the walk's. `own`: another name for that of the request itself,
+    which comes first."""
+    other = copy(request)
+    first, *others = body_of(request).split(b"walk", 1)
+    other.body = b"".join((first, *((own or name).encode() + one.replace(b"walk", name.encode()) for one in others)))
+    other.headers = deepcopy(request.headers)
+    other.headers["Content-Length"] = str(len(other.body))
+    return other
 
 
 def _bytes(value: str | bytes) -> bytes:
