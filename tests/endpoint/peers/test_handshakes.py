@@ -5,14 +5,14 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 import uvloop
 
-from tests.container.helpers.echo_server_process import serving
+from tests.container.helpers.echo_server_process import answer, connected, post, serving
 from tests.endpoint.helpers.peer_authorities import TestedPeers
 from tests.helpers.waiting import PATIENCE_S
 from torpor_container import wire
@@ -178,12 +178,21 @@ def test_a_neighbour_takes_an_artifact_with_a_ticket_and_nothing_else(
 
 
 # -- the control ------------------------------------------------------------------------------------------------------
+@contextmanager
+def controlling(own: str) -> Iterator[str]:
+    """The URL of a control's port, which echoes. It answers already: handshakes are not waited for long."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, control=own):
+        with closing(connected(listener.getsockname())) as connection:
+            connection.sendall(post())
+            assert answer(connection)[0] == 200
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
 @pytest.fixture(scope="module")
 def control() -> Iterator[str]:
-    """The URL of a control's port, which echoes."""
     own = DEPLOYMENT.peers.tls.credential.text()
-    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, control=own):
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with controlling(own) as url:
+        yield url
 
 
 def asked(url: str, credential: PeerCredential | None) -> bool:
@@ -223,9 +232,8 @@ def test_a_control_answers_nobody_else_by_tls(control: str, credential: PeerCred
 
 def test_a_router_takes_nobody_else_for_the_control() -> None:
     own = DEPLOYMENT.peers.issued(PeerRole.ROUTER, "r-2").text()
-    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener, control=own):
-        with pytest.raises(ControlAway, match="ostname mismatch"):
-            asked(f"http://127.0.0.1:{listener.getsockname()[1]}", ROUTER)
+    with controlling(own) as url, pytest.raises(ControlAway, match="ostname mismatch"):
+        asked(url, ROUTER)
 
 
 # -- what is on the wire --------------------------------------------------------------------------------------------
