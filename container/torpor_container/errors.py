@@ -71,7 +71,8 @@ class ContainerError(Exception):
 
 
 E = TypeVar("E", bound=ContainerError)
-OWN = os.path.dirname(__file__) + os.sep
+OWN = os.path.dirname(__file__) + os.sep, "<frozen importlib."
+"""So begin the files of this package's frames, and of Python's own that import a script."""
 
 
 def text_of(error: BaseException) -> str:
@@ -80,8 +81,8 @@ def text_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of an exception of foreign code from the first frame of that code: the frames before it are this
-    package's, and take the place of the others in a message that is cut off. Whole if all frames are this package's."""
+    """The traceback of an exception of foreign code from the first frame of that code: those before it take the
+    place of the others in a message that is cut off. Whole if no frame is of that code."""
     whole = traceback.TracebackException.from_exception(error)
     chain = [whole]
     while chain:

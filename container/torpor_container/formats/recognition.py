@@ -170,8 +170,8 @@ def misplaced(directory: Path) -> str:
                 return f"{within} is {packed}: pack the files that it holds into the artifact themselves"
         elif path.name == SCRIPT_FILE or contents.content_of(path) is not None:
             return (
-                f"{within} lies in a folder, and a model at the top, a script there or in code/: pack what the folder "
-                f"holds, as `tar -czf model.tar.gz -C {within.parts[0]} .` does"
+                f"{within} lies in a folder, where none is looked for: pack what the folder holds, as "
+                f"`tar -czf model.tar.gz -C {within.parts[0]} .` does"
             )
     return ""
 

@@ -97,6 +97,20 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
     story(on_demand, steps)
 
 
+def test_a_script_that_fails_to_import_is_told_from_its_own_first_frame(zygote: ZygoteClient, tmp_path: Path) -> None:
+    write_script(tmp_path, "import no_such_library")
+
+    async def loaded() -> None:
+        async with started(zygote, tmp_path) as process:
+            await process.loaded(timeout_s=30)
+
+    with pytest.raises(LoadFailed) as raised:
+        asyncio.run(loaded())
+    frames = [line for line in str(raised.value).splitlines() if line.startswith("  File ")]
+    assert len(frames) == 1
+    assert "inference.py" in frames[0]
+
+
 @pytest.mark.parametrize("harm", ["raise ValueError('no such city')", "json.loads('{')"])
 def test_an_exception_is_told_from_the_first_frame_of_the_script(story: Story, on_demand: Path, harm: str) -> None:
     async def steps(process: ScriptProcess) -> None:
