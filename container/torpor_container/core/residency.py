@@ -149,17 +149,18 @@ class Residency(Occupancy):
             reason = f"it needs {size_bytes:,} bytes and the whole budget is {self.budget_bytes:,}"
             self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
-        if self.at_limit:
+        if self._loads >= self._loads_max:
             return self._limit
         missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
         model = self._models[name]
-        if model.awaited and missing_bytes > self._unawaited_bytes():
+        awaited = model.expected and not model.hits
+        if awaited and missing_bytes > self._unawaited_bytes():
             reason = f"{missing_bytes:,} bytes are missing, and who is expected drives out nobody who is expected too"
             self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if missing_bytes > 0 and (lack := self._lack_of_room(missing_bytes, name, size_bytes, now_s)):
             return lack
-        victims = self._evict(missing_bytes, name, now_s, model.awaited) if missing_bytes > 0 else ()
+        victims = self._evict(missing_bytes, name, now_s, awaited) if missing_bytes > 0 else ()
         model.stage, model.size_bytes = LOADING, size_bytes
         self.planned_bytes += size_bytes
         self._loads += 1
@@ -230,10 +231,8 @@ class Residency(Occupancy):
 
         None leave where the process itself takes most of the budget, since that would not go with them.
         """
-        if self.overrun:
-            return ()
         over_bytes = self.planned_bytes + self.unaccounted_bytes - self.budget_bytes
-        return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
+        return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 and not self.overrun else ()
 
     def evict_over_budget(self, reason: str, now_s: float) -> tuple[str, ...]:
         """Make idle models leave until the tier is within a budget that was lowered, or none is idle. Their names."""

@@ -108,7 +108,15 @@ class Turns(Generic[Request]):
             return None
         if queue.used_s < self._virtual_s and not (_counts(queue, now_s) if queue.workers else queue.running):
             queue.used_s = self._virtual_s
-        return self._charge(queue, now_s)
+        if queue.workers:
+            return self._charge(queue, now_s)
+        if self._virtual_s < queue.used_s:  # as `_charge` does, without a call
+            self._virtual_s = queue.used_s
+        charged_s = queue.usual_s
+        self._busy += queue.busy
+        queue.running += 1
+        queue.used_s += charged_s
+        return charged_s
 
     def wait(self, queue: ModelQueue, request: Request, now_s: float) -> None:
         """Put a request at the end of its model's queue."""
@@ -176,7 +184,11 @@ class Turns(Generic[Request]):
     def ended(self, queue: ModelQueue, charged_s: float, took_s: float) -> None:
         """A turn is over, successful or not. Replaces what it was charged in advance by what it took."""
         self._busy -= 1.0
-        self._settle(queue, charged_s, took_s)
+        queue.running -= 1  # as `_settle` does, without a call
+        queue.used_s += took_s - charged_s
+        if queue.place:
+            self._enter_line(queue)
+        queue.usual_s += (took_s - queue.usual_s) * (LEARNING if queue.usual_s else 1.0)
 
     def worker_ended(
         self, queue: ModelQueue, charged_s: float, began_s: float, now_s: float, part: float | None

@@ -59,8 +59,8 @@ class SimulatedEndpoint:
         serves."""
         for scaler in self._scalers.values():
             scaler.came()
-        for requests in call_batches(trace):
-            self.kernel.play(requests, self._arrive)
+        for batch in call_batches(trace):
+            self.kernel.play(zip(*batch, strict=True), self._arrive)
             self._tell()
         self.lasts_s = trace.lasts_s or 0.0
         self.over = True

@@ -210,8 +210,8 @@ def _play(
             tally.add(done)
             done.clear()
 
-    for requests in call_batches(trace):
-        kernel.play(requests, arrive)
+    for batch in call_batches(trace):
+        kernel.play(zip(*batch, strict=True), arrive)
         count_ended()
     kernel.run()
     count_ended()

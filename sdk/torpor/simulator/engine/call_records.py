@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from torpor.workloads import Trace
@@ -96,7 +97,10 @@ class InstanceModel(Predictor):
     since_s: float  # when that step began
 
     def __init__(self, name: str, profile: ModelProfile) -> None:
-        super().__init__(profile.predict_s, profile.predict_delay_s, profile.workers, profile.further_s)
+        self.further_s = profile.further_s or 0.0  # as a Predictor's, without a call
+        self.predict_s = profile.predict_s
+        self.predict_delay_s = profile.predict_delay_s
+        self.queue = ModelQueue(profile.further_s is not None, profile.workers)
         self.name = name
         self.profile = profile
         self.expected = False  # True: the keep-alive loads it before any request
@@ -104,14 +108,14 @@ class InstanceModel(Predictor):
         self.brought: list[Brought] | None = None  # who has the instance load it, and is no request
 
 
-def call_batches(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
-    """The moment and the model of each request, in batches of at most BATCH_MAX."""
+def call_batches(trace: Trace) -> Iterator[tuple[list[float], Iterator[str]]]:
+    """The moments and the models of the requests, in batches of at most BATCH_MAX."""
     for chunk in trace.chunks():
         name_of = trace.names.__getitem__
         for first in range(0, len(chunk), BATCH_MAX):
             times_s = chunk.times_s[first : first + BATCH_MAX].tolist()
             numbers: list[int] = chunk.models[first : first + BATCH_MAX].tolist()
-            yield zip(times_s, map(name_of, numbers), strict=True)
+            yield times_s, map(name_of, numbers)
 
 
 class CallColumns(NamedTuple):
@@ -224,8 +228,7 @@ class CallsApart(VariantCalls):
         self.done.sort(key=_end_s)
 
 
-def _end_s(call: SimulatedCall) -> float:
-    return call.done_s
+_end_s: Final = attrgetter("done_s")
 
 
 class QueuedCalls(VariantCalls):

@@ -9,70 +9,55 @@ the seconds that the task takes.
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from torpor.simulator.engine.virtual_time import Action, Kernel
+from torpor.simulator.engine.virtual_time import Action, Kernel, Ticket
 
 T = TypeVar("T")
 Shared = tuple[float, int, Action, Any]
 """The attained service at which a task ends, its sequence number, the action at its end, and the argument."""
 
 
-class Processor:
-    """A processor that is free or runs one task: the task's sequence number, its end, and the action then."""
-
-    __slots__ = ("action", "argument", "begun", "ends_s", "shares")
-
-    action: Action
-    argument: Any
-
-    def __init__(self) -> None:
-        self.begun = 0
-        self.ends_s = -inf
-        self.shares = False  # True once its task is among the shared ones, which replaces the planned end
+MANY: Final = 64
+"""Of processors without number, tasks that are over are forgotten when there are so many, or twice as many as run."""
 
 
 class Processors:
-    """`count` processors; with None, as many as there are tasks."""
+    """`count` processors; with None, as many as there are tasks.
+
+    A task that has a processor alone is nothing but its planned end. Whether that is over is asked only when all
+    processors may be busy, so a task that ends frees none by itself.
+    """
 
     def __init__(self, kernel: Kernel, count: int | None = None) -> None:
         self._kernel = kernel
         self._count = inf if count is None else count
-        self._alone: list[Processor] = []  # processors that run one task each, or are free
-        self._free: list[Processor] = []  # the free ones of them
+        self._alone: list[Ticket] = []  # the ends of tasks that have a processor each, in order; some may be over
+        self._most = MANY if count is None else count  # with so many of them, those that are over are forgotten
         self._shared: list[Shared] = []  # the tasks that share processors, as a heap
-        self._begun = 0  # the number of tasks that have begun
+        self._begun = 0  # the number of tasks that have shared processors
         self._attained_s = 0.0
         self._at_s = 0.0  # the time of that value
         self._changed = 0  # how often the set of shared tasks has changed
-        self._ended_alone: Action = self._end_alone  # bound once, since binding a method each time is slow
 
     def after(self, takes_s: float, action: Callable[[T], None], argument: T) -> None:
         """Begin a task that needs `takes_s` seconds of one processor, and run `action` at its end."""
-        self._begun += 1
-        if not self._shared and (self._free or self._add_one()):
-            one = self._free.pop()
-            one.begun, one.ends_s = self._begun, self._kernel.now_s + takes_s
-            one.action, one.argument = action, argument
-            self._kernel.at(one.ends_s, self._ended_alone, one)
+        kernel = self._kernel
+        if not self._shared and (len(self._alone) < self._most or self._has_free()):
+            self._alone.append(kernel.at(kernel.now_s + takes_s, action, argument))
         else:
             self._share()
+            self._begun += 1
             heappush(self._shared, (self._attained_s + takes_s, self._begun, action, argument))
             self._plan_next()
 
-    def _add_one(self) -> bool:
-        """Add a free processor. Returns False if there are `count` already."""
-        if len(self._alone) >= self._count:
-            return False
-        one = Processor()
-        self._alone.append(one)
-        self._free.append(one)
-        return True
-
-    def _end_alone(self, one: Processor) -> None:
-        if not one.shares:
-            self._free.append(one)
-            one.action(one.argument)
+    def _has_free(self) -> bool:
+        """Forget the tasks that are over. Whether a processor is free."""
+        is_over = self._kernel.is_over
+        self._alone = [end for end in self._alone if not is_over(end)]
+        if self._count == inf:
+            self._most = max(MANY, 2 * len(self._alone))
+        return len(self._alone) < self._count
 
     def _share(self) -> None:
         """Bring attained service up to now; or begin to share, with the tasks that had a processor each."""
@@ -81,9 +66,11 @@ class Processors:
             self._attained_s += (now_s - self._at_s) * min(1.0, self._count / len(self._shared))
         else:
             self._attained_s = 0.0
-            for one in self._alone:
-                one.shares = True
-                heappush(self._shared, (one.ends_s - now_s, one.begun, one.action, one.argument))
+            for end in self._alone:
+                minus_end_s, _, action, argument = end
+                self._kernel.cancel(end)
+                self._begun += 1
+                heappush(self._shared, (-minus_end_s - now_s, self._begun, action, argument))
             self._alone.clear()
         self._at_s = now_s
 

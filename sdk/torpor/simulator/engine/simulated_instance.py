@@ -86,8 +86,17 @@ class SimulatedInstance(PlacedInstance):
             container.then = self._passed
 
     def arrive(self, model: str) -> None:
-        """Serve a request that comes now."""
-        self.ask(SimulatedCall(model, self.kernel.now_s))
+        """Serve a request that comes now, as `ask` does: of one container, whose models never rest."""
+        now_s = self.kernel.now_s
+        call = SimulatedCall(model, now_s)
+        call.slot, call.routed_s = self.slot, now_s
+        self.in_flight += 1
+        self.fleet.in_flight += 1
+        if self.memory.hit(model, now_s):
+            call.outcome, call.ready_s = FOUND, now_s
+            self._predictions.ask(call, self._models[model])
+        else:
+            self._missed(call, True)
 
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this instance."""
@@ -148,15 +157,20 @@ class SimulatedInstance(PlacedInstance):
         call.ready_s = self.kernel.now_s
         self._predictions.ask(call, self._models[call.model])
 
-    def _missed(self, call: SimulatedCall) -> None:
+    def _missed(self, call: SimulatedCall, last: bool = False) -> None:
+        """`last`: nothing else happens at this moment, but for what is planned."""
         name = call.model
         plan = self.memory.missed(name, self.kernel.now_s)
         if plan is WAIT:
             self._models[name].waiting.append(call)
-        elif plan is LEAD:
-            self._lead(name).waiting.append(call)
-        else:
+        elif plan is not LEAD:
             self._waiters.wait(self._request, call)
+        elif last and self.kernel.is_clear:
+            model = self._models[name] = InstanceModel(name, self.profiles[name])
+            model.waiting.append(call)
+            self.disk.fetch(model)  # it would be next
+        else:
+            self._lead(name).waiting.append(call)
 
     def _lead(self, name: str) -> InstanceModel:
         model = self._models[name] = InstanceModel(name, self.profiles[name])

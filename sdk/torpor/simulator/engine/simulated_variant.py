@@ -118,6 +118,12 @@ class Simulation:
         self.scale(self.plan.instances)
         self._beginning = False
 
+    def _is_direct(self) -> bool:
+        """Whether each request is for an instance at once, which serves it by one container."""
+        if self._sizing is not None or self.plan.at_once is not None or self.choose is not None or self._most < inf:
+            return False
+        return self._pipeline is None and self.plan.machine.models_rest is None
+
     def _is_separable(self) -> bool:
         """Whether nothing but placement joins its instances, which are always on: no limit on all requests in flight,
         no queue, no file that several map, and no times drawn in turn."""
@@ -150,9 +156,11 @@ class Simulation:
             life.ended_s = max(self.lasts_s, self.kernel.now_s)
 
     def _play(self, trace: Trace) -> None:
-        arrive = self._arrive if self.plan.at_once is None else self._queue
-        for requests in call_batches(trace):
-            self.kernel.play(requests, arrive)
+        last = self._arrive if self.plan.at_once is None else self._queue
+        arrive = self._arrive_directly if self._is_direct() else last
+        for times_s, models in call_batches(trace):
+            self.kernel.play(zip(times_s[:-1], models, strict=False), arrive)
+            self.kernel.play(zip(times_s[-1:], models, strict=True), last)
             self._tell()
 
     @property
@@ -191,6 +199,15 @@ class Simulation:
         if done := self._calls.done:
             self._calls.done = []
             self.on_calls(done)
+
+    def _arrive_directly(self, model: str) -> None:
+        """As `_arrive`, where that is direct, for all but the last request before requests are told: what an instance
+        does at the moment of the last one comes after that."""
+        if self._ready.count:
+            self._traffic.came(self.kernel.now_s)
+            self.handovers.chosen(model).arrive(model)
+        else:
+            self._arrive(model)
 
     def _arrive(self, model: str) -> None:
         now_s, traffic = self.kernel.now_s, self._traffic

@@ -1,7 +1,7 @@
 """Virtual time: a queue of planned actions, sorted by time. Running it jumps from one action to the next and never
 waits."""
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from math import inf, nan, nextafter
 from typing import Any, Final, TypeVar
@@ -10,6 +10,8 @@ Action = Callable[[Any], None]
 Planned = tuple[float, int, Action, Any]
 """The time and a sequence number, both negative, so that the action that is due first comes last in order; the action,
 and its argument."""
+Ticket = Any
+"""One of these, as it is in the queue: compiled code would copy it where its type is known."""
 Moment = tuple[float, int]
 """The first two of these: the moment of an action, among those of its time."""
 T = TypeVar("T")
@@ -43,17 +45,44 @@ class Kernel:
         """How many actions were run, and how many arrivals played."""
         return self._arrived - self.number - self._unplanned - (len(self._soon) - 1) - len(self._later)
 
-    def at(self, time_s: float, action: Callable[[T], None], argument: T) -> None:
-        """Plan `action` for this time, in virtual seconds; for now, if this time is over."""
+    def at(self, time_s: float, action: Callable[[T], None], argument: T) -> Ticket:
+        """Plan `action` for this time, in virtual seconds; for now, if this time is over. Returns what is planned."""
         if not time_s > self.now_s:
             time_s = self.now_s
-        self.number -= 1
+        self.number = number = self.number - 1
+        planned: Ticket = (-time_s, number, action, argument)
         if time_s >= self._later_s:
-            self._later.append((-time_s, self.number, action, argument))
+            self._later.append(planned)
         else:
-            INSERT(self._soon, (-time_s, self.number, action, argument))
+            INSERT(self._soon, planned)
             if len(self._soon) > self._full:
                 self._put_aside()
+        return planned
+
+    def is_over(self, planned: Ticket) -> bool:
+        """Whether the action was run, or has begun."""
+        minus_s: float = planned[0]
+        if minus_s != -self.now_s:
+            return minus_s > -self.now_s
+        return not self._is_soon(planned) and planned not in self._later
+
+    def cancel(self, planned: Ticket) -> None:
+        """Never run the action, which is not over."""
+        if self._is_soon(planned):
+            del self._soon[bisect_left(self._soon, planned, 1)]
+        else:
+            self._later.remove(planned)
+        self._unplanned += 1
+
+    def _is_soon(self, planned: Ticket) -> bool:
+        """Whether it is among the soonest actions, of which the first one is never due."""
+        place = bisect_left(self._soon, planned, 1)
+        return place < len(self._soon) and self._soon[place][1] == planned[1]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is left to happen at this moment, as far as it was run."""
+        return not self._soon[-1][0] >= -self.now_s  # nor is nan
 
     def after(self, delay_s: float, action: Callable[[T], None], argument: T) -> None:
         self.at(self.now_s + delay_s, action, argument)
