@@ -60,18 +60,18 @@ class SlotOrder:
     def draw(self) -> int:
         """The next slot number; numbers come again and again."""
         for level in range(self._levels, 0, -1):
-            number = self._word(level) >> (WORD_BITS - level)
+            drawn = self._drawn[level]
+            self._drawn[level] = drawn + 1
+            if drawn == len(self._words):
+                self._words.append(self._more_words(drawn))
+            number = self._words[drawn][level - 1] >> (WORD_BITS - level)
             if number >> (level - 1):
                 return number
         return 0
 
-    def _word(self, level: int) -> int:
-        """The next word of 32 random bits for this level."""
-        drawn = self._drawn[level]
-        self._drawn[level] = drawn + 1
-        if drawn == len(self._words):
-            self._words.append(WORDS.unpack(blake2b(b"%d\0%s" % (drawn, self._name), digest_size=WORDS.size).digest()))
-        return self._words[drawn][level - 1]
+    def _more_words(self, drawn: int) -> tuple[int, ...]:
+        """For each level, the word of 32 random bits after so many that were drawn."""
+        return WORDS.unpack(blake2b(b"%d\0%s" % (drawn, self._name), digest_size=WORDS.size).digest())
 
 
 class FleetLoad:

@@ -53,8 +53,10 @@ class Processors:
 
     def _has_free(self) -> bool:
         """Forget the tasks that are over. Whether a processor is free."""
-        is_over = self._kernel.is_over
-        self._alone = [end for end in self._alone if not is_over(end)]
+        minus_now_s, is_over = -self._kernel.now_s, self._kernel.is_over
+        self._alone = [
+            end for end in self._alone if end[0] < minus_now_s or (end[0] == minus_now_s and not is_over(end))
+        ]
         if self._count == inf:
             self._most = max(MANY, 2 * len(self._alone))
         return len(self._alone) < self._count

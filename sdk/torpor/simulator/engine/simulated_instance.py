@@ -141,6 +141,11 @@ class SimulatedInstance(PlacedInstance):
             self.resting.called(call.model, self.kernel.now_s)
         self._request(call)
 
+    @property
+    def longest_unload_s(self) -> float:
+        """The longest unload of the models that it has."""
+        return max([model.profile.unload_s for model in self._models.values()], default=0.0)
+
     def rest_no_more(self) -> None:
         """The instance is stopping: its models rest no more."""
         self.resting = self.idle.resting = None

@@ -12,6 +12,7 @@ from functools import partial
 from math import floor, inf
 from sys import intern
 
+from torpor.simulator.engine.apart.busy_bounds import BusyBounds
 from torpor.simulator.engine.apart.played_apart import PlayedApart
 from torpor.simulator.engine.call_records import (
     CallsApart,
@@ -136,7 +137,8 @@ class Simulation:
 
     def _played_apart(self) -> PlayedApart:
         self._calls, self.counts = calls, counts = CallsApart(), CountsApart()
-        return PlayedApart(self.kernel, self._ready, calls, counts, self.recorded, self.on_calls)
+        bounds = BusyBounds(self.plan.machine, self.profiles, self._ready.busy_min)
+        return PlayedApart(self.kernel, self._ready, calls, counts, self.recorded, self.on_calls, bounds)
 
     def run(self, trace: Trace) -> None:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""

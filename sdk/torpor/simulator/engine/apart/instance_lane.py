@@ -1,21 +1,29 @@
 """One instance that is played apart from the others, and the requests of a part of the trace that come to it."""
 
+from bisect import bisect_left
 from math import inf
+from typing import Final
 
+from torpor.simulator.engine.apart.busy_bounds import BoundedRequests
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.virtual_time import Kernel
+
+BEHIND: Final = 2**62
 
 
 class ArrivalWindow:
     """Requests of a part of the trace, those of one instance beside each other. `numbers` are their places among all
-    requests of the window, in order of time."""
+    requests of the window, in order of time; `bounds` has what is known of them, or None."""
 
-    __slots__ = ("models", "numbers", "times_s")
+    __slots__ = ("bounds", "models", "numbers", "times_s")
 
-    def __init__(self, times_s: list[float], models: list[str], numbers: list[int]) -> None:
+    def __init__(
+        self, times_s: list[float], models: list[str], numbers: list[int], bounds: BoundedRequests | None
+    ) -> None:
         self.times_s = times_s
         self.models = models
         self.numbers = numbers
+        self.bounds = bounds
 
 
 class InstanceLane:
@@ -23,7 +31,7 @@ class InstanceLane:
     The one in place `stop`, whose number is `limit`, is the first that may find it busy; NEVER if none may.
     `number` is its own place among all lanes."""
 
-    __slots__ = ("due_s", "end", "instance", "kernel", "limit", "next", "number", "stop")
+    __slots__ = ("bounded", "due_s", "end", "instance", "kernel", "limit", "next", "number", "shared", "stop")
 
     NEVER = -1
 
@@ -33,7 +41,19 @@ class InstanceLane:
         self.kernel = kernel
         self.next = self.end = self.stop = 0
         self.limit = self.NEVER
+        self.bounded = False  # whether the window's bounds hold for its requests from `next` on
+        self.shared = False  # whether it got another one's request in this window
         self.due_s = inf  # in step with the others: when its next action is due
+
+    def begin(self, first: int, end: int) -> None:
+        """Its requests of another window are those in these places."""
+        self.next, self.end = first, end
+        self.bounded = self.shared = False
+
+    def take(self, model: str) -> None:
+        """Get a request that placement sends here, not only one of its own: no bound of this window holds any more."""
+        self.bounded, self.shared = False, True
+        self.instance.arrive(model)
 
     def play(self, window: ArrivalWindow, end: int) -> None:
         """Play its requests in the places before `end`, each after what happens before it."""
@@ -54,12 +74,29 @@ class InstanceLane:
     def is_limited(self, window: ArrivalWindow, busy_min: int) -> bool:
         """Find its limit, now that it is played up to its next request. With `busy_min` in flight it is busy, and each
         request that comes may stay."""
-        self.stop = self.next + max(0, busy_min - self.instance.in_flight)
+        in_flight = self.instance.in_flight
+        self.stop = self.next + max(0, busy_min - in_flight)
+        if window.bounds is not None and not self.shared:
+            self.bounded = not in_flight or (self.bounded and in_flight < busy_min)
+            if self.bounded:
+                self._stop_later(window.bounds)
         self.limit = window.numbers[self.stop] if self.stop < self.end else self.NEVER
         return self.limit != self.NEVER
+
+    def _stop_later(self, bounds: BoundedRequests) -> None:
+        """Leave out the requests that cannot find it busy. It has some more of them at least, whatever is known."""
+        unsure = _first(bounds.unsure, self.next)
+        self.stop = min(_first(bounds.maybe_busy, self.stop), max(unsure, self.stop))
+        self.bounded = self.stop <= unsure
 
     def is_due(self) -> bool:
         """Find when its next action is due, if there is one."""
         moment = self.kernel.next
         self.due_s = inf if moment is None else -moment[0]
         return moment is not None
+
+
+def _first(places: list[int], since: int) -> int:
+    """The first of these places from this one on; a place behind all if there is none."""
+    number = bisect_left(places, since)
+    return places[number] if number < len(places) else BEHIND

@@ -20,6 +20,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor.simulator.engine.apart.busy_bounds import BusyBounds
 from torpor.simulator.engine.apart.instance_lane import ArrivalWindow, InstanceLane
 from torpor.simulator.engine.call_records import BATCH_MAX, CallsApart, CountsApart, SimulatedCall
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
@@ -48,6 +49,7 @@ class PlayedApart:
         counts: CountsApart,
         recorded: Recorded | None,
         tell: Callable[[list[SimulatedCall]], None],
+        bounds: BusyBounds,
     ) -> None:
         self._kernel = kernel
         self._ready = ready
@@ -56,6 +58,7 @@ class PlayedApart:
         self._recorded = recorded
         self._decisions: list[tuple[str, Decision]] = []  # not handed over yet, with their slots
         self._tell = tell
+        self._bounds = bounds
         self._lanes: list[InstanceLane] = []
         self._lane_of: dict[SimulatedInstance, InstanceLane] = {}
         self._numbers: NDArray[np.int32] = np.zeros(0, np.int32)  # by model: the number of its lane; -1: not known
@@ -140,8 +143,11 @@ class PlayedApart:
             self._numbers = np.concatenate((self._numbers, more))
         numbers = self._numbers[models]
         if (numbers < 0).any():
-            for model in np.unique(models[numbers < 0]).tolist():
-                self._numbers[model] = self._lane_of[self._ready.first(trace.names[model], 1)[0]].number
+            called = np.unique(models[numbers < 0]).tolist()
+            owners = [self._ready.first(trace.names[model], 1)[0] for model in called]
+            self._numbers[called] = [self._lane_of[owner].number for owner in owners]
+            if self._bounds.known:
+                self._bounds.learn(called, trace.names)
             numbers = self._numbers[models]
         return numbers
 
@@ -150,11 +156,14 @@ class PlayedApart:
     ) -> None:
         """Play these requests, of which each has the number of its lane. Nothing concerns all instances meanwhile."""
         order = np.argsort(lanes, kind="stable")
-        named = list(map(trace.names.__getitem__, models[order].tolist()))
-        window = ArrivalWindow(times_s[order].tolist(), named, order.tolist())
-        bounds: list[int] = np.searchsorted(lanes[order], np.arange(len(self._lanes) + 1)).tolist()
-        for lane, (first, end) in zip(self._lanes, pairwise(bounds), strict=True):
-            lane.next, lane.end = first, end
+        ordered = times_s[order], models[order], lanes[order]
+        unload_s = np.array([lane.instance.longest_unload_s for lane in self._lanes]) if self._bounds.known else None
+        bounds = None if unload_s is None else self._bounds.of(*ordered, unload_s)
+        named = list(map(trace.names.__getitem__, ordered[1].tolist()))
+        window = ArrivalWindow(ordered[0].tolist(), named, order.tolist(), bounds)
+        firsts: list[int] = np.searchsorted(ordered[2], np.arange(len(self._lanes) + 1)).tolist()
+        for lane, (first, end) in zip(self._lanes, pairwise(firsts), strict=True):
+            lane.begin(first, end)
         self._play_limits(window, len(order))
         end_s = float(times_s[-1])
         for lane in self._lanes:
@@ -184,7 +193,7 @@ class PlayedApart:
                         return
                 chosen = self._chosen(window, lane.next, busy_min, most)
                 lane.next += 1
-                chosen.instance.arrive(window.models[lane.next - 1])
+                chosen.take(window.models[lane.next - 1])
                 if chosen is not lane and chosen.is_limited(window, busy_min):
                     heappush(limits, (chosen.limit, chosen.number))
             if lane.is_limited(window, busy_min):

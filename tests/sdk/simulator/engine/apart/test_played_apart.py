@@ -63,7 +63,9 @@ def story(seed: str, gap_s: float, apart_min: int, **changes: Any) -> dict[str, 
     """All that happens: requests in their batches, decisions, readings and counters."""
     dice, batches, decided, readings = random.Random(seed), list[Any](), list[Any](), list[VariantReading]()
     machine = Machine(400 * MB, 900 * MB, threads=2, processors=2, loads_max=2)
-    fields = {name: changes[name] for name in changes if name not in ("instances", "device")}
+    if changes.get("ample", False):
+        machine = replace(machine, memory_bytes=800 * MB, threads=9, processors=8, loads_max=8)
+    fields = {name: changes[name] for name in changes if name not in ("instances", "device", "ample")}
     device = changes.get("device", False)
     machine = replace(machine, device_bytes=150 * MB if device else 0, **fields)
     played, known = trace(dice, gap_s), profiles(dice, device)
@@ -98,6 +100,11 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("busy", {"instances": 3, "batch_size": 4, "batch_delay_s": 0.02}),
     ("far too busy", {"instances": 4}),
     ("far too busy", {"instances": 90, "processors": None}),
+    ("quiet", {"instances": 4, "ample": True}),
+    ("busy", {"instances": 4, "ample": True}),
+    ("busy", {"instances": 20, "ample": True, "policy": "GDSF"}),
+    ("busy", {"instances": 7, "ample": True, "processors": None, "memory_bytes": 2_000 * MB, "disk_bytes": 4_000 * MB}),
+    ("far too busy", {"instances": 30, "ample": True, "policy": "S3-FIFO"}),
 ]
 
 
