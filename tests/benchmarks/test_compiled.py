@@ -1,4 +1,4 @@
-"""The modules of `make compiled` can be imported, and are measured only if they match the sources."""
+"""The modules of `make compiled` can be imported, decide as the sources do, and are measured if they match them."""
 
 import os
 import shutil
@@ -15,6 +15,9 @@ from mypyc.primitives import registry
 import torpor_container.app  # noqa: F401  with all of an instance
 import torpor_endpoint.app  # noqa: F401  with all of an endpoint
 from benchmarks import simulator
+
+COMPILED_TESTS = ("test_kept_stories.py", "engine/apart")
+"""Tests that the compiled simulator passes too: it decides as its sources do, for instances together and apart."""
 
 
 def test_a_subclass_of_a_compiled_class_is_compiled_too() -> None:
@@ -39,11 +42,11 @@ def test_the_compiler_knows_the_type_of_each_field() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_each_compiled_module_can_be_imported(tmp_path: Path) -> None:
-    """The compiler takes a minute or two."""
-    made = subprocess.run(
-        ["make", "compiled", f"COMPILED_IN={tmp_path}"], cwd=simulator.ROOT, capture_output=True, text=True, timeout=900
-    )
+def test_what_is_compiled_can_be_imported_and_tells_the_same_stories(tmp_path: Path) -> None:
+    """Without optimisation, so that the compilers take a minute or two."""
+    quickly = {**os.environ, "MYPYC_OPT_LEVEL": "0"}
+    asked = ["make", "compiled", f"COMPILED_IN={tmp_path}"]
+    made = subprocess.run(asked, cwd=simulator.ROOT, env=quickly, capture_output=True, text=True, timeout=1800)
     assert made.returncode == 0, made.stdout + made.stderr
 
     names = sorted(compiled_modules())
@@ -54,6 +57,11 @@ def test_each_compiled_module_can_be_imported(tmp_path: Path) -> None:
     )
     assert found.returncode == 0, found.stderr
     assert {Path(file).suffix for file in found.stdout.split()} == {".so"}
+
+    tests = [str(simulator.ROOT / "tests" / "sdk" / "simulator" / name) for name in COMPILED_TESTS]
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    told = subprocess.run(asked, cwd=simulator.ROOT, env=around, capture_output=True, text=True, timeout=600)
+    assert told.returncode == 0, told.stdout
 
 
 def compiled_modules() -> set[str]:

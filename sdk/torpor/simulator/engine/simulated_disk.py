@@ -37,14 +37,18 @@ class SimulatedDisk:
         for name in self.stored:
             self.residency.found(name, self.profiles[name].disk_bytes, self.kernel.now_s)
 
-    def fetch(self, model: InstanceModel) -> None:
+    def fetch(self, model: InstanceModel, last: bool = True) -> None:
+        """Bring a model's files to disk. `last`: nothing else happens at this moment, but for what is planned."""
         plan = self.residency.request(model.name, self.kernel.now_s)
         if plan is HIT:
             self.fetched(model)
         elif plan is LEAD:
-            self._admit(model)
+            self._admit(model, last)
         else:
-            self._waiters.wait(self.fetch, model)
+            self._waiters.wait(self._fetch_again, model)
+
+    def _fetch_again(self, model: InstanceModel) -> None:
+        self.fetch(model, last=False)
 
     def release(self, name: str) -> None:
         """The model's files are not in use any more."""
@@ -56,16 +60,21 @@ class SimulatedDisk:
         if self.residency.drop(name, reason, self.kernel.now_s):
             self._delete((name,))
 
-    def _admit(self, model: InstanceModel) -> None:
+    def _admit(self, model: InstanceModel, last: bool = False) -> None:
         now_s = self.kernel.now_s
         plan = self.residency.admit(model.name, model.profile.disk_bytes, now_s)
         if isinstance(plan, Admit):
-            if plan.victims:
-                self._delete(plan.victims)
             self.counts.downloads += 1
             model.factor, model.since_s = self.spread.load(), now_s
-            delay_s = model.profile.download_s + model.profile.unpack_delay_s
-            self.kernel.at(now_s + delay_s * model.factor, self._unpack, model)
+            ends_s = now_s + (model.profile.download_s + model.profile.unpack_delay_s) * model.factor
+            at_once = last and ends_s > now_s and self.kernel.is_clear  # deletions would be next
+            if plan.victims and not at_once:
+                self._delete(plan.victims)
+            self.kernel.at(ends_s, self._unpack, model)
+            if plan.victims and at_once:
+                for name in plan.victims:
+                    del self.stored[name]
+                    self._deleted(name)
         elif isinstance(plan, Refuse):
             self.residency.failed(model.name, plan.reason, now_s)
             self._waiters.notify()
