@@ -3,7 +3,7 @@
 An instance with a processor, a thread and a load for each of `busy_min` requests delays none of them while it has no
 more, and while all their models fit into its memory and onto its disk together. So each request is over after the times
 of its own model, and after the unloads of others. With an instance that had no request in flight before, all that is
-known here holds up to its first request that is not `sure`.
+known here holds up to its first request after which nothing is sure.
 """
 
 from collections.abc import Mapping, Sequence
