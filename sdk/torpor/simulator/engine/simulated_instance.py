@@ -90,7 +90,7 @@ class SimulatedInstance(PlacedInstance):
         now_s = self.kernel.now_s
         call = SimulatedCall(model, now_s)
         call.slot, call.routed_s = self.slot, now_s
-        self.in_flight += 1
+        self.in_flight += 1  # as `took` does, without a call
         self.fleet.in_flight += 1
         if self.memory.hit(model, now_s):
             call.outcome, call.ready_s = FOUND, now_s
@@ -105,14 +105,11 @@ class SimulatedInstance(PlacedInstance):
         if self.containers:
             self._send(call)
             return
-        self.in_flight += 1  # as `took` does, without a call
-        self.fleet.in_flight += 1
+        self.took()
         if self.resting is not None:
             self._enter(call)
-        elif self.memory.hit(call.model, call.routed_s):
-            self._found(call)
         else:
-            self._missed(call)
+            self._request(call)
 
     def _send(self, call: SimulatedCall) -> None:
         """To the container that the request's machine has chosen."""
@@ -141,26 +138,18 @@ class SimulatedInstance(PlacedInstance):
             self.resting.called(call.model, self.kernel.now_s)
         self._request(call)
 
-    @property
-    def longest_unload_s(self) -> float:
-        """The longest unload of the models that it has."""
-        return max([model.profile.unload_s for model in self._models.values()], default=0.0)
-
     def rest_no_more(self) -> None:
         """The instance is stopping: its models rest no more."""
         self.resting = self.idle.resting = None
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _request(self, call: SimulatedCall) -> None:
-        if self.memory.hit(call.model, self.kernel.now_s):
-            self._found(call)
+        now_s = self.kernel.now_s
+        if self.memory.hit(call.model, now_s):
+            call.outcome, call.ready_s = FOUND, now_s
+            self._predictions.ask(call, self._models[call.model])
         else:
             self._missed(call)
-
-    def _found(self, call: SimulatedCall) -> None:
-        call.outcome = FOUND
-        call.ready_s = self.kernel.now_s
-        self._predictions.ask(call, self._models[call.model])
 
     def _missed(self, call: SimulatedCall, last: bool = False) -> None:
         """`last`: nothing else happens at this moment, but for what is planned."""
@@ -277,8 +266,7 @@ class SimulatedInstance(PlacedInstance):
         if self.containers:
             call.sending.let_go()
         else:
-            self.in_flight -= 1  # as `answered` does
-            self.fleet.in_flight -= 1
+            self.answered()
         self.calls.ended(call)
         if self.retired and not self.in_flight:
             self.emptied(self.slot)
@@ -291,7 +279,7 @@ class SimulatedInstance(PlacedInstance):
             call.used_until_s = call.done_s
             self._passed(call)
             return
-        self.in_flight -= 1  # as `_answer` does, without a call
+        self.in_flight -= 1  # as `answered` does, without a call
         self.fleet.in_flight -= 1
         self.calls.ended(call)
         if self.retired and not self.in_flight:

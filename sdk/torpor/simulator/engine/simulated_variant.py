@@ -121,9 +121,8 @@ class Simulation:
 
     def _is_direct(self) -> bool:
         """Whether each request is for an instance at once, which serves it by one container."""
-        if self._sizing is not None or self.plan.at_once is not None or self.choose is not None or self._most < inf:
-            return False
-        return self._pipeline is None and self.plan.machine.models_rest is None
+        made = self._sizing, self.plan.at_once, self.choose, self._pipeline, self.plan.machine.models_rest
+        return all(one is None for one in made) and self._most == inf
 
     def _is_separable(self) -> bool:
         """Whether nothing but placement joins its instances, which are always on: no limit on all requests in flight,
@@ -203,8 +202,7 @@ class Simulation:
             self.on_calls(done)
 
     def _arrive_directly(self, model: str) -> None:
-        """As `_arrive`, where that is direct, for all but the last request before requests are told: what an instance
-        does at the moment of the last one comes after that."""
+        """As `_arrive`, where that is direct, for a request after which another one comes before any are told."""
         if self._ready.count:
             self._traffic.came(self.kernel.now_s)
             self.handovers.chosen(model).arrive(model)

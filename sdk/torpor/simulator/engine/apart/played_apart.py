@@ -157,7 +157,9 @@ class PlayedApart:
         """Play these requests, of which each has the number of its lane. Nothing concerns all instances meanwhile."""
         order = np.argsort(lanes, kind="stable")
         ordered = times_s[order], models[order], lanes[order]
-        unload_s = np.array([lane.instance.longest_unload_s for lane in self._lanes]) if self._bounds.known else None
+        unload_s = (
+            np.array([lane.instance.brought.longest_unload_s for lane in self._lanes]) if self._bounds.known else None
+        )
         bounds = None if unload_s is None else self._bounds.of(*ordered, unload_s)
         named = list(map(trace.names.__getitem__, ordered[1].tolist()))
         window = ArrivalWindow(ordered[0].tolist(), named, order.tolist(), bounds)

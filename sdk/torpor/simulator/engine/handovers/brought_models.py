@@ -41,6 +41,11 @@ class BroughtModels:
         self._lead = lead
         self._idle = idle
 
+    @property
+    def longest_unload_s(self) -> float:
+        """The longest unload of the models that the instance has, asked for or brought."""
+        return max([model.profile.unload_s for model in self._models.values()], default=0.0)
+
     def has(self, name: str) -> bool:
         """Whether a request for this model begins no load."""
         model = self._memory.get(name)
