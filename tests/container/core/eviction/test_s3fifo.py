@@ -46,6 +46,13 @@ def test_all_rounds_are_made_at_once_where_the_small_queue_has_busy_models_alone
     assert chosen.victim(lambda name: name != "a") == "b"
 
 
+def test_counted_in_bytes_the_small_queue_holds_as_much_as_the_largest_model() -> None:
+    chosen = S3FIFO(room_bytes=1000, few=0)
+    for name, size_bytes in (("a", 100), ("L", 500), ("b", 100)):
+        chosen.added(name, size_bytes, 1.0)
+    assert leavers(chosen) == "abL"
+
+
 def test_once_a_model_had_to_leave_all_newcomers_are_on_trial() -> None:
     assert leavers(filled(evicted(filled(S3FIFO(), "abcd"), "a"), "ef")) == "efbcd"
 
