@@ -123,6 +123,7 @@ def _positional(function: Function, context: Context) -> Function:
 
 def import_script(path: Path, root: Path | None = None) -> ModuleType:
     """Import the script under its own name. Its folder, and `root` if modules are there too, come first on the path.
+    The arguments of the command line are the script alone, so that a script that parses them at its top finds none.
 
     Raises whatever the script raises.
     """
@@ -135,6 +136,7 @@ def import_script(path: Path, root: Path | None = None) -> ModuleType:
     )
     if spec is None or spec.loader is None:
         raise LoadFailed(f"{path.name} is not a Python file")
+    sys.argv = [str(path)]
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # pickles and the script's modules find its classes by this name
     spec.loader.exec_module(module)

@@ -11,9 +11,9 @@ that its calls need not wait for a load. What happens to one model, and who serv
     the newcomer leaves                               as before a call   whoever is the owner then
     the former owner leaves                           settled            whoever is the owner then
 
-Who begins to send to instances that ran already, as a router does that starts, knows no former owners. So it hears from
-each instance which models that has in memory, before it sends a call there. Of a model whose owner has it not, one of
-those that have it is the former owner.
+A process that begins to send to instances that ran already, as a router that starts, knows no former owners. So it
+hears from each instance which models are in its memory, before it sends a call there. If a model's owner does not have
+the model, one of the instances that have it is the former owner.
 
 Three take part. Each router has its own handovers, and needs to agree with no other: two loads of a model at one
 instance are one.

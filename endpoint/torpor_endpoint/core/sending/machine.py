@@ -307,7 +307,8 @@ class Sending(Generic[Instance]):
     # -- handovers -------------------------------------------------------------------------------------------------
     def _say_to(self, instance: Instance) -> None:
         """Add to the headers what this instance alone gets with the leg, if that is for its many models: the former
-        owner is to answer only if it has the model in memory, and who has yet to fetch the artifact hears who has."""
+        owner is to answer only if it has the model in memory, and an instance that has yet to fetch the artifact gets
+        the names of those that have it."""
         self.headers, self.resendable = self._plain, False
         if not self.containers[self.container].multi_model:
             return

@@ -53,6 +53,24 @@ def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(invok
     assert json.loads(reply.body) == {"data": [[5], "application/json"], "dir": str(tmp_path), "accept": "text/x-own"}
 
 
+PARSES = """
+import argparse, os, sys
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--depth", type=int, default=3)
+depth = arguments.parse_args().depth
+def model_fn(model_dir):
+    return f"{os.path.basename(sys.argv[0])}, {len(sys.argv)} arguments, depth {depth}"
+def predict_fn(data, model):
+    return model
+"""
+
+
+def test_a_script_that_parses_arguments_at_its_top_finds_none(invoke: Invoke, tmp_path: Path) -> None:
+    write_script(tmp_path, PARSES)
+    [reply] = invoke(tmp_path, Invocation(b"1", "text/csv", "text/csv"))
+    assert reply.body == b'"inference.py, 1 arguments, depth 3"\n'
+
+
 @pytest.mark.parametrize(
     ("returned", "reply"),
     [
