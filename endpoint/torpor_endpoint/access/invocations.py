@@ -22,10 +22,7 @@ SIGNED_AS = "sagemaker"
 
 TARGET_MODEL = b"x-amzn-sagemaker-target-model"
 TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
-TARGETS = {
-    TARGET_MODEL: "X-Amzn-SageMaker-Target-Model",
-    TARGET_CONTAINER: "X-Amzn-SageMaker-Target-Container-Hostname",
-}
+TARGETS = (TARGET_MODEL, TARGET_CONTAINER)
 """The headers that say what an invocation is for, and that policies are asked about. Each may be there once."""
 NAMING = frozenset((*TARGETS, b"x-amz-target", b"smithy-protocol"))
 """The headers that name a target, or another service than the runtime."""
@@ -91,17 +88,14 @@ def _is_one_of_each(naming: Sequence[tuple[bytes, bytes]]) -> bool:
 
 
 def invocation_of(scope: Scope, access: CallerAccess) -> AccessNeed:
-    """What a request to the runtime needs. Raises AccessRefused for two targets of a kind: either could be meant."""
+    """What a request to the runtime needs. No request has two targets of a kind: its head is refused."""
     name, _, operation = scope["path"].removeprefix("/endpoints/").rpartition("/")
     target, container = (_target(scope, header) for header in TARGETS)
     return invocation(OPERATIONS[operation], name, target, access.place, container)
 
 
 def _target(scope: Scope, header: bytes) -> str | None:
-    targets = [value for name, value in scope["headers"] if name == header]
-    if len(targets) > 1:
-        raise AccessRefused(f"The request has more than one header {TARGETS[header]}.", "it has two targets")
-    return targets[0].decode(errors="replace") if targets else None
+    return next((value.decode(errors="replace") for name, value in scope["headers"] if name == header), None)
 
 
 async def refuse(error: AwsError, scope: Scope, send: Send) -> None:

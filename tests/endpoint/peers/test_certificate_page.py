@@ -54,7 +54,7 @@ def test_a_refused_router_is_told_of_to_every_instance_and_kept() -> None:
     assert set(page.tested.keeping.kept.refused) == {NAME}
     assert lines(shown)[-2:] == [
         f"{NAME} is refused, and its certificate ends 2027-01-18 08:00 UTC",
-        "1 instances have not heard of it yet, and are asked again within eight hours",
+        "not heard of yet by 1 instance: asked again within eight hours",
     ]
 
 

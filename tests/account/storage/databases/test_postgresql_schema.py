@@ -185,7 +185,7 @@ def test_a_standby_waits_while_the_other_beats_and_takes_over_once_it_is_given_u
 
     monkeypatch.setattr(f"{SCHEMA}.sleep", pause)
     second = stands_by(database_url)
-    assert looks == 3 * LEASE_LOOKS
+    assert 3 * LEASE_LOOKS <= looks < 4 * LEASE_LOOKS  # the server may notice later that the first one is gone
     assert second.rows("SELECT word FROM words") == [("its own still",)]
     second.close()
 
