@@ -40,15 +40,19 @@ class CallWindows:
         return {"PYTHONPATH": os.pathsep.join(path), "CALLS_COUNTED": str(self._told), **threads}
 
     def of(self, requests: int, send: Callable[[], None]) -> Calls:
-        """The calls for each of so many requests that `send` sends, from their first byte to the last answer's."""
+        """The calls for each of so many requests that `send` sends, from their first byte until the process rests."""
         before = self._lines()
         os.kill(self.pid, signal.SIGRTMIN)
         until(lambda: self._lines() == before + 1)
         send()
+        until(self._rests)  # or a signal would meet it before or after what it does behind an answer, as chance has it
         os.kill(self.pid, signal.SIGRTMIN)
         until(lambda: self._lines() == before + 2)
         counted = map(int, self._told.read_text().splitlines()[-1].split())
         return Calls(*(calls / requests for calls in counted))
+
+    def _rests(self) -> bool:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
     def _lines(self) -> int:
         return self._told.read_text().count("\n")
