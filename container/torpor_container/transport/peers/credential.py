@@ -34,7 +34,7 @@ class PeerCredential:
     def fault(self, secret: bytes | None, now_s: float) -> str | None:
         """Why a container with this secret cannot serve with it now; None if it can."""
         if secret is None:
-            return "it needs TORPOR_INSTANCE_SECRET, by which the container knows who greets it. Set both, or neither"
+            return "it needs TORPOR_INSTANCE_SECRET, by which the container knows its callers. Set both, or neither"
         if self.ends_s <= now_s:  # a container that is started again may have the one of its first start
             return "its certificate has ended. The endpoint launches another instance"
         return None

@@ -63,7 +63,7 @@ class Handovers(Generic[T]):
         self._begun = begun
         self._formers_max = formers_max
         self._formers: dict[str, T] = {}  # by model: its owner before the last change that it had no call since
-        self._holders: dict[str, tuple[T, ...]] = {}  # by model without a known owner: who was found to have it
+        self._holders: dict[str, tuple[T, ...]] = {}  # by model without a known owner: the instances that have it
         self._changes = 0
 
     def changed(self, owners: dict[str, T], is_ready: Callable[[T], bool]) -> None:

@@ -202,7 +202,7 @@ class Simulation:
             self.on_calls(done)
 
     def _arrive_directly(self, model: str) -> None:
-        """As `_arrive`, where that is direct, for a request after which another one comes before any are told."""
+        """As `_arrive`, where that is direct, for a request after which another one comes before any is reported."""
         if self._ready.count:
             self._traffic.came(self.kernel.now_s)
             self.handovers.chosen(model).arrive(model)

@@ -1,4 +1,4 @@
-"""S3-FIFO: who is on trial, who has passed it, and which of those that failed are remembered."""
+"""S3-FIFO: which models are on trial, have passed it, or are remembered as failed."""
 
 import pytest
 

@@ -225,7 +225,7 @@ def test_instances_that_are_gone_are_forgotten_after_some_changes() -> None:
     assert held() is None
 
 
-# -- who begins to send to instances that ran already ----------------------------------------------------------------
+# -- a process that joins instances that ran already -----------------------------------------------------------------
 @given(
     st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True),
     st.lists(st.tuples(st.integers(0, 6), st.sets(st.sampled_from(MODELS))), max_size=6),
