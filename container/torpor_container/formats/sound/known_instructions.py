@@ -3,9 +3,10 @@ number. It reads them one after the other, and does none.
 """
 
 import re
+from typing import NamedTuple
 
-BEGINNING = b"\x80\x04"
-"""The instructions that Python writes by itself since 3.8."""
+BEGINNINGS = (b"\x80\x04", b"\x80\x05")
+"""The instructions that Python writes by itself since 3.8, and those of numpy's arrays of texts within joblib's."""
 INSTRUCTIONS_MAX = 512 * 1024
 """The most bytes of instructions, without texts and arrays: each may take a hundred bytes of memory."""
 TUPLES_MAX = 10_000
@@ -20,26 +21,59 @@ _FRAME, _STOP = 0x95, ord(".")
 _LARGE, _LARGE_BYTES_MAX = 0x8A, 16
 
 
-def has_known_instructions(content: bytes) -> bool:
-    """Whether it has only known instructions, of which none takes more memory than its bytes, up to the last byte."""
-    at, size, fixed = len(BEGINNING), len(content), list[bytes]()
-    while at < size:
-        found = _FIXED.match(content, at)
-        assert found is not None, "it matches nothing, too"
-        fixed.append(found[0])
-        if (at := found.end()) >= size:
-            return False
-        kind = content[at]
-        if kind == _STOP:
-            return at == size - 1 and _are_few(b"".join(fixed))
-        length = 8 if kind == _FRAME else _LENGTHS.get(kind, 0)
-        after = at + 1 + length
-        told = int.from_bytes(content[at + 1 : after], "little")
-        if not length or after + told > size or (kind == _LARGE and told > _LARGE_BYTES_MAX):
-            return False
-        at = after if kind == _FRAME else after + told
-    return False
+class UnknownInstructions(Exception):
+    """There is something that is not known here, or too much of what is known."""
 
 
-def _are_few(fixed: bytes) -> bool:
-    return len(fixed) <= INSTRUCTIONS_MAX and sum(map(fixed.count, _TUPLES)) <= TUPLES_MAX
+class InstructionRun(NamedTuple):
+    """Known instructions one behind the other, up to the last, or up to what is none."""
+
+    end: int
+    """Of its bytes."""
+    stops: bool
+    """Whether its last instruction ends the pickle."""
+    parts: tuple[slice, ...]
+    """Its instructions without those that begin a frame, which change nothing but how a file is read."""
+
+
+class KnownInstructions:
+    """Reads the instructions of one content, and counts those of all runs."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._bytes = self._tuples = 0
+
+    def run(self, at: int) -> InstructionRun:
+        """The run that begins there. Raises UnknownInstructions if a text or a frame goes beyond the end, or there are
+        too many."""
+        content, size, fixed, begin = self._content, len(self._content), list[bytes](), at
+        parts, framed = list[slice](), at
+        while at < size:
+            found = _FIXED.match(content, at)
+            assert found is not None, "it matches nothing, too"
+            fixed.append(found[0])
+            if (at := found.end()) >= size or (kind := content[at]) == _STOP:
+                break
+            length = 8 if kind == _FRAME else _LENGTHS.get(kind, 0)
+            if not length:
+                break
+            after = at + 1 + length
+            told = int.from_bytes(content[at + 1 : after], "little")
+            if after + told > size or (kind == _LARGE and told > _LARGE_BYTES_MAX):
+                raise UnknownInstructions
+            if kind == _FRAME:
+                parts.append(slice(begin, at))
+                begin, framed = after, after + told
+            at = after if kind == _FRAME else after + told
+        stops = content[at : at + 1] == b"."
+        end = at + stops
+        if framed > end:
+            raise UnknownInstructions  # joblib reads an array behind the frame, and not behind these instructions
+        self._count(b"".join(fixed))
+        return InstructionRun(end, stops, (*parts, slice(begin, end)))
+
+    def _count(self, fixed: bytes) -> None:
+        self._bytes += len(fixed)
+        self._tuples += sum(map(fixed.count, _TUPLES))
+        if self._bytes > INSTRUCTIONS_MAX or self._tuples > TUPLES_MAX:
+            raise UnknownInstructions

@@ -78,7 +78,7 @@ def _bytes_of(code: str) -> int:
     return 4 * int(code[1:]) if code[0] == "U" else int(code[1:])
 
 
-class _Guarded(type):
+class Unchanging(type):
     """Of classes that a pickle makes without a call, and cannot change."""
 
     def __call__(cls, *arguments: object) -> NoReturn:
@@ -88,7 +88,7 @@ class _Guarded(type):
         raise Otherwise
 
 
-class Estimator(metaclass=_Guarded):
+class Estimator(metaclass=Unchanging):
     """An estimator, and its attributes."""
 
     __slots__ = ("state",)
@@ -119,6 +119,15 @@ class _Kind:
     __hash__ = None  # type: ignore[assignment]  # it is a key of nothing
 
 
+def size_of(shape: Any, kind: Any) -> int:
+    """How many bytes an array has, or texts that are objects. Raises Otherwise for what is no shape and no type."""
+    if type(kind) is not _Kind or not kind.ready or type(shape) is not tuple or not 1 <= len(shape) <= DIMENSIONS_MAX:
+        raise Otherwise
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise Otherwise
+    return prod(shape) * _bytes_of(kind.code)
+
+
 class PlainArray:
     """An array: its type, its shape and what is in it."""
 
@@ -127,18 +136,15 @@ class PlainArray:
 
     def __setstate__(self, state: Any) -> None:
         version, shape, kind, by_columns, content = state
-        if hasattr(self, "content") or version != 1 or by_columns is not False or type(kind) is not _Kind:
+        if hasattr(self, "content") or version != 1 or by_columns is not False:
             raise Otherwise
-        if not kind.ready or type(shape) is not tuple or not 1 <= len(shape) <= DIMENSIONS_MAX:
-            raise Otherwise
-        if not all(type(size) is int and size >= 0 for size in shape):
-            raise Otherwise
+        size = size_of(shape, kind)
         if kind.code == TEXTS:
             fits = type(content) is list and all(type(text) is str for text in content)
             content = tuple(content) if fits else ()
         else:
             fits = type(content) is bytes
-        if not fits or len(content) != prod(shape) * _bytes_of(kind.code):
+        if not fits or len(content) != size:
             raise Otherwise
         self.kind, self.shape, self.content = kind.code, shape, content
 
@@ -227,7 +233,7 @@ def _never(*arguments: object) -> NoReturn:
 
 
 NDARRAY = _Maker(_never)
-_CLASSES = {name: _Guarded(name, (Estimator,), {"__slots__": ()}) for name in (*REGRESSORS, *CLASSIFIERS)}
+_CLASSES = {name: Unchanging(name, (Estimator,), {"__slots__": ()}) for name in (*REGRESSORS, *CLASSIFIERS)}
 _NUMPY = {
     ("numpy", "ndarray"): NDARRAY,
     ("numpy", "dtype"): _Maker(_kind),

@@ -1,4 +1,5 @@
-"""Tells of a pickle whether its bytes show that it holds a tree or a forest of scikit-learn, and does no harm.
+"""Tells of a pickle, also of one that joblib dumped, whether its bytes show that it holds a tree or a forest of
+scikit-learn, and does no harm.
 
 A pickle runs what it names, and scikit-learn walks trees as they stand in a file: both are tried in a process of their
 own first. What passes here needs no trial. It is read with stand-ins for the few classes that it may name, which take
@@ -6,15 +7,16 @@ only what those of numpy and scikit-learn take without harm; each tree has the n
 children and columns exist and no path is a circle; all else is numbers, texts and plain arrays. Anything else is tried.
 """
 
-import io
 import pickle
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats.sound.known_instructions import BEGINNING, has_known_instructions
+from torpor_container.formats.sound.joblib_stand_ins import DumpReader, unpacked
+from torpor_container.formats.sound.known_instructions import BEGINNINGS, UnknownInstructions
 from torpor_container.formats.sound.pickle_stand_ins import (
     CLASSIFIERS,
     MEMBERS,
@@ -26,12 +28,13 @@ from torpor_container.formats.sound.pickle_stand_ins import (
     PlainArray,
     PlainScalar,
     PlainTree,
-    StandInReader,
 )
 from torpor_container.formats.xgboost.soundness import Arrays, prove_trees
 
 RAISED = (
     Otherwise,
+    UnknownInstructions,
+    zlib.error,
     pickle.UnpicklingError,
     ArithmeticError,
     AttributeError,
@@ -46,11 +49,11 @@ RAISED = (
 
 
 def is_sound(content: bytes) -> bool:
-    """Whether Python loads this pickle without harm, and scikit-learn predicts with it, as far as its bytes show."""
-    if not content.startswith(BEGINNING) or not has_known_instructions(content):
-        return False
+    """Whether Python or joblib loads this pickle without harm, and scikit-learn predicts with it, as far as its bytes
+    show."""
     try:
-        return _is_fitted(StandInReader(io.BytesIO(content)).load())
+        plain = unpacked(content)
+        return plain.startswith(BEGINNINGS[0]) and _is_fitted(DumpReader(plain).load())
     except RAISED:
         return False
 

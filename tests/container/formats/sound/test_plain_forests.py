@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.tree._tree import Tree
@@ -218,11 +217,6 @@ def test_anything_else_is_to_be_tried(what: str) -> None:
     assert not is_sound(OTHERS[what]())
 
 
-def test_what_joblib_dumps_is_to_be_tried(tmp_path: Path) -> None:
-    joblib.dump(fitted("forest"), tmp_path / "m.joblib")
-    assert not FORMAT.is_sound(tmp_path / "m.joblib")
-
-
 # -- mutated files -----------------------------------------------------------------------------------------------------
 def mutated(known: bytes, seed: int) -> bytes:
     """The bytes with one or two of them changed, cut out, doubled, or followed by others of the same file."""
@@ -244,7 +238,7 @@ def mutated(known: bytes, seed: int) -> bytes:
     return bytes(broken)
 
 
-PROGRAM = """
+ANSWERING = """
 import sys, warnings
 from pathlib import Path
 from tests.container.formats.sound.test_plain_forests import answers
@@ -259,24 +253,28 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 """
 
 
-def _mutated(folder: Path, seeds: range) -> None:
+def pickled() -> list[bytes]:
+    return [pickle.dumps(fitted(name), PROTOCOL) for name in ("tree of classes", "forest of floats")]
+
+
+def mutated_files_end_no_process(known: list[bytes], folder: Path, seeds: range) -> None:
     """Whatever is taken of mutated files is read and predicts, or fails with an error, in a process that goes on."""
-    known, taken = [pickle.dumps(fitted(name), PROTOCOL) for name in ("tree of classes", "forest of floats")], 0
+    taken = 0
     for seed in seeds:
         broken = mutated(known[seed % len(known)], seed)
         if is_sound(broken):
             (folder / f"{seed}.pkl").write_bytes(broken)
             taken += 1
     assert taken > len(seeds) / 20, "most thresholds and values may have any bits"
-    told = subprocess.run([sys.executable, "-c", PROGRAM, folder], capture_output=True, text=True, check=False)
+    told = subprocess.run([sys.executable, "-c", ANSWERING, folder], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     assert len(told.stdout.split()) == taken
 
 
 def test_what_is_taken_of_mutated_files_ends_no_process(tmp_path: Path) -> None:
-    _mutated(tmp_path, range(500))
+    mutated_files_end_no_process(pickled(), tmp_path, range(500))
 
 
 @pytest.mark.thorough
 def test_what_is_taken_of_many_mutated_files_ends_no_process(tmp_path: Path) -> None:
-    _mutated(tmp_path, range(500, 20_000))
+    mutated_files_end_no_process(pickled(), tmp_path, range(500, 20_000))
