@@ -109,23 +109,25 @@ def adopt(native: Any, conventions: Conventions) -> ServedModel[Any]:
 
 
 def _unpickle(path: Path) -> Any:
-    """The object in a pickle of joblib or of pickle itself. joblib interprets each instruction of a pickle in Python:
-    a file without joblib's arrays goes to `pickle`, which takes a seventh of the time."""
+    """The object in a pickle of joblib or of pickle itself."""
     with path.open("rb") as file:
-        if _is_plain(file):
-            try:
-                return pickle.load(file)
-            except UnicodeDecodeError:  # a text of Python 2, or an array
-                file.seek(0)
-                return pickle.load(file, encoding="latin1")
+        if file.peek(1)[:1] == PICKLED:
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+                if whole.find(JOBLIB_ARRAYS) < 0:
+                    return _unpickle_plain(file)
+                from torpor_container.formats.sklearn import joblib_dumps
+
+                if joblib_dumps.is_read(whole):
+                    return joblib_dumps.load(file)
     import joblib
 
     return joblib.load(path)
 
 
-def _is_plain(file: BufferedReader) -> bool:
-    """Whether nothing of joblib's is in the file: it compresses nothing, and puts no array behind its instructions."""
-    if file.peek(1)[:1] != PICKLED:
-        return False
-    with mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
-        return whole.find(JOBLIB_ARRAYS) < 0
+def _unpickle_plain(file: BufferedReader) -> Any:
+    """The object in a file in which nothing is joblib's."""
+    try:
+        return pickle.load(file)
+    except UnicodeDecodeError:  # a text of Python 2, or an array
+        file.seek(0)
+        return pickle.load(file, encoding="latin1")

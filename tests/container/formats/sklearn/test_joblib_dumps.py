@@ -1,0 +1,128 @@
+"""What joblib dumped is read as joblib reads it, by Python's own unpickler."""
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+from tests.container.helpers.estimators_of_trees import CASES, fitted
+from torpor_container.formats import pickled
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.sklearn import joblib_dumps
+
+TABLE = np.arange(24.0).reshape(2, 3, 4)
+NODES = np.zeros(3, [("left", "<i8"), ("value", "<f8"), ("flag", "u1")])
+TWICE = np.arange(5)
+
+THINGS: dict[str, Any] = {
+    "no array": {"a": 1, "note": "NumpyArrayWrapper"},
+    "one array": TABLE,
+    "arrays of many types": [
+        np.ones(3, code) for code in ("?", "u1", "i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c16", "<U5", "S4", "<M8[s]")
+    ],
+    "no elements": [np.ones(0), np.ones((0, 3))],
+    "no dimension": np.array(7.5),
+    "by columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "a part of an array": TABLE[:, ::2, 1:3],
+    "the other order of bytes": np.arange(4, dtype=">f8"),
+    "nodes": NODES,
+    "objects": np.array(["a", None, {"x": np.ones(2)}], object),
+    "objects in a table": np.array([["a", "b"], ["c", "d"]], object),
+    "an array twice": {"first": TWICE, "again": TWICE, "note": ["x"] * 3},
+    "scalars": (np.float64(1.5), np.int64(3), np.bool_(True)),
+    "long texts between arrays": [np.ones(2), "x" * 100_000, np.zeros(3), b"y" * 100_000, np.ones(1)],
+    "many small things between arrays": [[index * 1_000 for index in range(60_000)], np.ones(2), [0.5] * 20_000, TABLE],
+    **{name: fitted(name) for name in CASES},
+}
+
+
+def dumped(thing: Any, **ways: Any) -> bytes:
+    file = io.BytesIO()
+    joblib.dump(thing, file, **ways)
+    return file.getvalue()
+
+
+class FieldByField(pickle.Pickler):
+    """Pickles arrays of nodes without the bytes between their fields, which have any value."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        if type(thing) is not np.ndarray or thing.dtype.names is None:
+            return NotImplemented
+        return list, ([thing[name].tobytes() for name in thing.dtype.names],)
+
+
+def inside(thing: Any) -> bytes:
+    file = io.BytesIO()
+    FieldByField(file).dump(thing)
+    return file.getvalue()
+
+
+def loaded(content: bytes, folder: Path) -> Any:
+    path = folder / "model.joblib"
+    path.write_bytes(content)
+    return pickled.opened(path, Conventions())
+
+
+@pytest.mark.parametrize("protocol", [None, 2, 5])
+@pytest.mark.parametrize("what", THINGS)
+def test_what_is_loaded_is_what_joblib_loads(what: str, protocol: int | None, tmp_path: Path) -> None:
+    content = dumped(THINGS[what], protocol=protocol)
+    ours, theirs = loaded(content, tmp_path), joblib.load(io.BytesIO(content))
+    assert type(ours) is type(theirs)
+    assert inside(ours) == inside(theirs)
+
+
+def test_arrays_are_as_joblib_makes_them(tmp_path: Path) -> None:
+    for array in (TABLE, np.asfortranarray(TABLE[0]), np.arange(4, dtype=">f8"), NODES):
+        content = dumped(array)
+        ours, theirs = loaded(content, tmp_path), joblib.load(io.BytesIO(content))
+        assert type(ours) is np.ndarray
+        assert (ours.dtype, ours.shape, ours.strides) == (theirs.dtype, theirs.shape, theirs.strides)
+        assert ours.flags.writeable
+        assert ours.flags.aligned
+
+
+def test_joblib_interprets_no_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its unpickler would take ten times as long; it reads what is compressed alone."""
+    content, packed = dumped(THINGS["nodes"]), dumped(THINGS["nodes"], compress=3)
+
+    def load(path: Path) -> None:
+        raise ValueError("joblib was asked")
+
+    monkeypatch.setattr(joblib, "load", load)
+    assert inside(loaded(content, tmp_path)) == inside(THINGS["nodes"])
+    with pytest.raises(Exception, match="joblib was asked"):
+        loaded(packed, tmp_path)
+
+
+def test_a_file_without_alignment_is_read(tmp_path: Path) -> None:
+    """joblib aligns arrays since 1.2, where the file says where it is."""
+
+    class Pipe(io.BytesIO):
+        def tell(self) -> int:
+            raise io.UnsupportedOperation
+
+    file = Pipe()
+    joblib.dump([TABLE, TWICE], file)
+    first, second = loaded(file.getvalue(), tmp_path)
+    assert np.array_equal(first, TABLE)
+    assert np.array_equal(second, TWICE)
+
+
+@pytest.mark.parametrize("cut", [0.2, 0.5, 0.9])
+def test_a_file_that_is_cut_off_is_refused(cut: float, tmp_path: Path) -> None:
+    content = dumped(fitted("forest"))
+    with pytest.raises(Exception, match="cannot be unpickled"):
+        loaded(content[: int(len(content) * cut)], tmp_path)
+
+
+def test_an_array_within_a_frame_is_refused() -> None:
+    content = dumped([TWICE, 1])
+    length = int.from_bytes(content[3:11], "little")
+    longer = content[:3] + (length + 1).to_bytes(8, "little") + content[11:]
+    with pytest.raises(pickle.UnpicklingError, match="does not begin where a frame"):
+        joblib_dumps.load(io.BufferedReader(io.BytesIO(longer)))
