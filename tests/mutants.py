@@ -137,7 +137,11 @@ ROOMS: dict[str, MutatedRoom] = {
     ),
     "placement": MutatedRoom(
         (f"{ENDPOINT}/placement.py",),
-        (f"{CORES[ENDPOINT]}/test_placement.py", f"{CORES[ENDPOINT]}/routing/test_handing_over.py"),
+        (
+            f"{CORES[ENDPOINT]}/test_placement.py",
+            f"{CORES[ENDPOINT]}/routing/test_handing_over.py",
+            f"{CORES[ENDPOINT]}/routing/test_second_copies.py",
+        ),
     ),
     "versions": MutatedRoom(
         (f"{CONTAINER}/versions", f"{ENDPOINT}/versions"),

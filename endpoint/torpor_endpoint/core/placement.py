@@ -14,6 +14,7 @@ from struct import Struct
 from typing import Final, Generic, TypeVar
 
 from torpor_endpoint.core.routing.handing_over import Begun, Handover, Handovers
+from torpor_endpoint.core.routing.second_copies import CopiedModel, Quicker, SecondCopies
 
 SHARE: Final = 1.25
 """An instance may have this much more than the average load before a model gets a second copy."""
@@ -123,9 +124,11 @@ class Placement(Generic[T]):
     counts its own requests alone: its `busy_min` is its share of BUSY_MIN.
 
     With `hands_over` a model that gets another owner stays with its former one, while that is ready, until `arrived`
-    tells that the new owner has it (`routing.handing_over`). `hands_over` hears of each model that is to be loaded. The
-    models under way are in `moving`: who serves such a call must make sure that the former owner has the model in
-    memory, and otherwise tell `arrived` too.
+    tells that the new owner has it (`routing.handing_over`). Calls for a model whose owner is busy stay with its warm
+    copy, until `arrived` tells that one more is loaded, unless that is `quicker` (`routing.second_copies`).
+    `hands_over` hears of each model that is to be loaded. The models under way are in `moving`, and those with copies
+    in `copied`: who serves such a call must find out whether the instance has the model in memory if placement `asks`
+    it, and otherwise tell `lacks`.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class Placement(Generic[T]):
         busy_min: int = BUSY_MIN,
         owners_max: int = OWNERS_MAX,
         hands_over: Begun[T] | None = None,
+        quicker: Quicker[T] | None = None,
     ) -> None:
         self.most = most
         self._owners_max = owners_max
@@ -149,6 +153,10 @@ class Placement(Generic[T]):
         self._walks: dict[str, Walk[T]] = {}  # by model
         self._handovers: Handovers[T] | None = None if hands_over is None else Handovers(owners_max, hands_over)
         self.moving: Mapping[str, Handover[T]] = {} if self._handovers is None else self._handovers.under_way
+        self._copies: SecondCopies[T] | None = None
+        if hands_over is not None:
+            self._copies = SecondCopies(hands_over, quicker or _nobody_knows)
+        self.copied: Mapping[str, CopiedModel[T]] = {} if self._copies is None else self._copies.known
 
     def offer(self, number: int, instance: T) -> None:
         """Place requests on this slot's instance from now on. Raises ValueError for a number that is out of range."""
@@ -175,11 +183,14 @@ class Placement(Generic[T]):
         self._levels = max(self._ready, default=0).bit_length()
         if self._handovers is not None:
             self._handovers.changed(self._owners, self._is_ready)
+        if self._copies is not None:
+            self._copies.changed()
         self._owners.clear()
         self._walks.clear()
 
-    def pick(self, model: str) -> T:
-        """The instance for one more request for this model. At least one instance must be ready."""
+    def pick(self, model: str, *, begins: bool = True) -> T:
+        """The instance for one more request for this model, which `begins` the load of one more copy if its owner is
+        busy. At least one instance must be ready."""
         owner = self._owners.get(model)
         if owner is None:
             owner = self._owner(model)
@@ -191,7 +202,9 @@ class Placement(Generic[T]):
         if owner.in_flight < self.most and model in self.moving:
             return owner  # it has the model, and the next one in the order is the newcomer, which loads it
         found = self.with_room(model, bound)
-        return owner if found is None else found
+        if found is None:
+            return owner
+        return found if self._copies is None else self._copies.server(model, owner, found, self.most, begins)
 
     def pick_among(self, model: str, allowed: Set[T]) -> T:
         """As `pick`, of some instances alone. At least one of them must be ready."""
@@ -290,21 +303,46 @@ class Placement(Generic[T]):
         """The instances that are ready now. The set may change during the iteration."""
         return iter(tuple(self._all))
 
-    # -- handovers -------------------------------------------------------------------------------------------------
+    # -- handovers and copies --------------------------------------------------------------------------------------
     def found(self, models: Iterable[str], holder: T) -> None:
         """An instance that ran already has these models in memory. It is offered next."""
         if self._handovers is not None:
             self._handovers.found([model for model in models if model not in self._owners], holder)
 
+    def asks(self, model: str, instance: T) -> bool:
+        """Whether this instance is to answer one more call for the model only if it has it in memory: a former owner,
+        or one that may have lost a copy."""
+        if (handover := self.moving.get(model)) is not None and handover.former is instance:
+            return True
+        is_busy = instance.in_flight >= min(self.busy_min, self.most)
+        return self._copies is not None and self._copies.asks(model, instance, is_busy)
+
+    def lacks(self, model: str, instance: T) -> None:
+        """An instance that was asked has not the model in memory. It goes to the new owner, or to another copy."""
+        if (handover := self.moving.get(model)) is not None and handover.former is instance:
+            self.arrived(model, handover.newcomer)
+        elif self._copies is not None:
+            self._copies.lacks(model, instance)
+
     def arrived(self, model: str, newcomer: T) -> None:
-        """The new owner serves the model from now on: it has loaded it, or the former owner has it no longer."""
+        """An instance that was to load the model serves it from now on, alone or beside others."""
         if self._handovers is not None and self._handovers.settle(model, newcomer):
             self._owners.pop(model, None)
+        elif self._copies is not None:
+            self._copies.settle(model, newcomer)
 
     def missed(self, model: str, newcomer: T) -> None:
-        """The new owner could not load the model: its next call begins the handover once more."""
+        """An instance could not load the model: the next call for it may begin the load once more."""
         if self._handovers is not None and self._handovers.begin_anew(model, newcomer):
             self._owners.pop(model, None)
+        elif self._copies is not None:
+            self._copies.give_up(model, newcomer)
+
+    def awaits(self, model: str, handover: Handover[T]) -> bool:
+        """Whether the newcomer is still to load the model."""
+        if handover.copies:
+            return self._copies is not None and self._copies.is_awaited(model, handover)
+        return self.moving.get(model) is handover
 
     def _is_ready(self, instance: T) -> bool:
         return instance.fleet is self._fleet
@@ -325,6 +363,11 @@ class Placement(Generic[T]):
         while (instance := self._ready.get(order.draw())) is None:
             pass
         return instance
+
+
+def _nobody_knows(model: str, instance: PlacedInstance) -> bool:
+    """Where nobody knows how long loads and requests take, none leaves a warm copy for a load."""
+    return False
 
 
 GOLDEN: Final = (5**0.5 - 1) / 2

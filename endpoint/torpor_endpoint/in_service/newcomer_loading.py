@@ -1,6 +1,7 @@
-"""Has instances load the models that they are to take over, while the former owners serve these.
+"""Has instances load the models that they are to take over or to copy, while others serve these.
 
-`core.routing.handing_over` says which models are under way, why, and which of them is loaded next.
+`core.routing.handing_over` says which models are taken over, why, and which of all is loaded next;
+`core.routing.second_copies` says which are copied.
 """
 
 import asyncio
@@ -11,15 +12,20 @@ from torpor_endpoint.core.routing.handing_over import RETRY_S, DueLoads, Handove
 from torpor_endpoint.in_service.asked_tiers import because, loaded_by, tiers_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
+from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
 
 class NewcomerLoading:
-    """The loads of one variant. They end with the newcomer, whose connections are closed then."""
+    """The loads of one variant. They end with the newcomer, whose connections are closed then. `waits` hears how long
+    each took."""
 
-    def __init__(self, ready: Placement[Incarnation], neighbours: NamingNeighbours | None = None) -> None:
+    def __init__(
+        self, ready: Placement[Incarnation], waits: WaitEstimates, neighbours: NamingNeighbours | None = None
+    ) -> None:
         self._ready = ready
+        self._waits = waits
         self._neighbours = neighbours
-        self._due = DueLoads(ready.moving)
+        self._due = DueLoads(ready.awaits)
         self._loads: set[asyncio.Task[None]] = set()
 
     def begin(self, model: str, handover: Handover[Incarnation]) -> None:
@@ -41,17 +47,28 @@ class NewcomerLoading:
         self._start(handover.newcomer)
 
     async def _move(self, model: str, handover: Handover[Incarnation]) -> None:
-        """Only what its former owner has in memory is loaded: no call may come for anything else."""
-        tiers = await tiers_of(handover.former, (model,))
-        if tiers is None or tiers.get(model) is not ModelTier.MEMORY or await self._loaded(model, handover):
+        if await self._is_left(model, handover) or await self._loaded(model, handover):
             self._ready.arrived(model, handover.newcomer)
         else:
             asyncio.get_running_loop().call_later(RETRY_S, self._ready.missed, model, handover.newcomer)
 
+    async def _is_left(self, model: str, handover: Handover[Incarnation]) -> bool:
+        """Whether the former owner has the model in memory no more: nothing is loaded then, since no call may come for
+        it. A copy is for calls that are there."""
+        if handover.copies:
+            return False
+        tiers = await tiers_of(handover.former, (model,))
+        return tiers is None or tiers.get(model) is not ModelTier.MEMORY
+
     async def _loaded(self, model: str, handover: Handover[Incarnation]) -> bool:
         newcomer, neighbours = handover.newcomer, self._neighbours
         named = [] if neighbours is None else neighbours.order(model, newcomer, (handover.former,))
-        return await loaded_by(newcomer, model, [*named, because(reason_for(handover.former.id))])
+        clock = asyncio.get_running_loop().time
+        began_s = clock()
+        if not await loaded_by(newcomer, model, [*named, because(reason_for(handover.former.id))]):
+            return False
+        self._waits.load_took(model, clock() - began_s)
+        return True
 
 
 def reason_for(former: str) -> str:

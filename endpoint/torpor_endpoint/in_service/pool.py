@@ -24,6 +24,7 @@ from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
+from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
 
 class VariantPool(ABC):
@@ -39,14 +40,16 @@ class VariantPool(ABC):
         self.variant = variant
         self.settings = VariantSettings.read(variant.containers)
         self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
+        self.waits = WaitEstimates()
         self.ready: Placement[Incarnation] = Placement(
             most_each(variant, self.settings.concurrency),
             hands_over=self._hand_over if variant.multi_model else None,
+            quicker=self.waits.is_load_quicker,
         )
         shares = self.settings.neighbours_bytes and variant.multi_model
         self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None
         """Who may have a model's artifact; None for a variant whose instances share none."""
-        self._newcomers = NewcomerLoading(self.ready, self.neighbours)
+        self._newcomers = NewcomerLoading(self.ready, self.waits, self.neighbours)
         self.meeting = FirstMeeting(self.ready) if variant.multi_model else None
         """With instances that ran already; None for a variant of which all instances have the same models."""
         self.trouble: StartTrouble | None = None
@@ -134,7 +137,7 @@ class VariantPool(ABC):
             await self.meeting.meet(incarnation)
 
     def _hand_over(self, model: str, handover: Handover[Incarnation]) -> None:
-        """The model's new owner is to load it, while the former one serves it."""
+        """An instance is to load the model, while another one serves it."""
         self._newcomers.begin(model, handover)
 
     def goes_on(self, incarnation: Incarnation, container: int) -> bool:

@@ -113,6 +113,7 @@ class Served:
     instances: int  # ready ones of the variant
     in_flight: int  # requests of the variant when this one came, itself included
     sent_s: float  # seconds from sending to the whole answer; of several containers, their sum
+    beside: int = 0  # requests that the instance still has
 
 
 class StreamFacts(NamedTuple):

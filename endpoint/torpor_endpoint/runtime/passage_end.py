@@ -12,6 +12,7 @@ from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
 from torpor_container.transport.upstream_answers import Body
+from torpor_container.wire import WaitStep
 from torpor_endpoint.core.model_choice.choosing_model import told_choice
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
 from torpor_endpoint.runtime.face_notes import FACE
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FAILED = "request %s to endpoint %s failed"
+LOAD = WaitStep.LOAD.value
 VARIANT = b"x-amzn-invoked-production-variant"
 ANSWERED_BY = b"x-torpor-target-model"
 """The target of the version that answered, for a caller who named a model with versions."""
@@ -153,6 +155,14 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
+    if route.target is not None and served.instances > 1:  # inline: each warm request comes here
+        waits, target = route.pool.waits, route.target
+        if LOAD in passage.steps:
+            waits.load_took(target, served.sent_s)
+        elif served.beside and target in waits.paces_s:
+            waits.paces_s[target] = served.sent_s / (served.beside + 1)
+        elif served.beside:
+            waits.answered(target, served.sent_s, served.beside + 1)
     head, copies = head_of(answer), route.pool.variant.copies
     if head.attributes:
         check_attributes(head.copied, passage.place)

@@ -236,7 +236,8 @@ def outcome_of(passage: Passage, sending: Sending[Incarnation], in_flight: int) 
     if sending.failure is None:
         assert isinstance(answer, UpstreamAnswer), "without a failure there is an answer"
         ready = passage.route.pool.ready
-        return Served(answer, sending.instance.id, ready.count, in_flight, sending.took_s)
+        beside = sending.instance.in_flight
+        return Served(answer, sending.instance.id, ready.count, in_flight, sending.took_s, beside)
     if sending.failure is SendingFailure.TIMED_OUT:
         return timed_out(passage.place)
     if sending.failure is SendingFailure.BROKEN or answer is None:

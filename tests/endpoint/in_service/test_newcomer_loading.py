@@ -10,13 +10,14 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamBroken
-from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.placement import BUSY_MIN, Placement
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.asked_tiers import LOAD_REASON
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
+from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
 KEEPING = Container("torpor", multi_model=True)
 NAMES = [f"m{number}" for number in range(40)]
@@ -69,7 +70,8 @@ class Variant:
         self.former, self.newcomer = FakeContainer(dict.fromkeys(NAMES, "memory")), FakeContainer()
         self.loading: list[NewcomerLoading] = []
         self.ready = Placement[Incarnation](hands_over=lambda model, one: self.loading[0].begin(model, one))
-        self.loading.append(NewcomerLoading(self.ready))
+        self.waits = WaitEstimates()
+        self.loading.append(NewcomerLoading(self.ready, self.waits))
         self.ready.offer(0, incarnation(0, self.former))
         self.call_all()
         self.ready.offer(1, incarnation(1, self.newcomer))
@@ -148,5 +150,26 @@ def test_loads_that_were_not_begun_when_the_newcomer_leaves_are_not() -> None:
         await variant.settled()
         assert variant.newcomer.loads == variant.moving[:AT_ONCE]
         assert set(variant.call_all()) == {0}
+
+    run(story())
+
+
+def test_a_copy_is_loaded_whatever_the_busy_owner_tells_and_the_time_that_it_took_is_known() -> None:
+    async def story() -> None:
+        variant = Variant()
+        variant.newcomer.gate.set()
+        await variant.settled()
+        variant.newcomer.loads.clear()
+        variant.former.answers = False
+        variant.newcomer.gate.clear()
+        busy = next(name for name in NAMES if name not in variant.moving)
+        for _ in range(BUSY_MIN):
+            variant.ready.pick(busy).took()
+        assert variant.slot(busy) == 0
+        await asyncio.sleep(2.5)
+        assert (variant.newcomer.loads, variant.slot(busy)) == ([busy], 0)
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert (variant.slot(busy), variant.waits.loads_s[busy]) == (1, 2.5)
 
     run(story())

@@ -26,7 +26,7 @@ instance are one.
 So a former owner never loads what it is about to lose, and a newcomer loads nothing that nobody called.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 HANDOVERS_MAX: Final = 1_024
@@ -45,10 +45,12 @@ T = TypeVar("T")
 
 
 class Handover(NamedTuple, Generic[T]):
-    """A model under way. `former` serves it until `newcomer` has loaded it."""
+    """A model under way. `former` serves it until `newcomer` has loaded it, and if the newcomer `copies` it, both do
+    from then on (`second_copies`)."""
 
     former: T
     newcomer: T
+    copies: bool = False
 
 
 Begun = Callable[[str, Handover[T]], None]
@@ -127,11 +129,11 @@ class Handovers(Generic[T]):
 class DueLoads(Generic[T]):
     """The loads of one variant: a few at a time at each newcomer, the model that was called first before the others.
 
-    `under_way` are the handovers. One that is over, or was begun anew, is not loaded for.
+    A handover that is `awaited` no longer, because it is over or was begun anew, is not loaded for.
     """
 
-    def __init__(self, under_way: Mapping[str, Handover[T]]) -> None:
-        self._under_way = under_way
+    def __init__(self, awaited: Callable[[str, Handover[T]], bool]) -> None:
+        self._awaited = awaited
         self._due: dict[T, dict[str, Handover[T]]] = {}  # by newcomer, and by model
         self._going_on: dict[T, int] = {}  # by newcomer: how many loads
 
@@ -144,7 +146,7 @@ class DueLoads(Generic[T]):
         while due and going_on < AT_ONCE:
             model = next(iter(due))
             handover = due.pop(model)
-            if self._under_way.get(model) is handover:
+            if self._awaited(model, handover):
                 self._going_on[newcomer] = going_on + 1
                 return model, handover
         if not due:

@@ -22,9 +22,10 @@ The first container of several gets the caller's headers without `Accept`; the l
 later one gets `Content-Type` and the custom attributes of the answer before it, and the caller's attributes where that
 has none. TargetModel is for the containers that serve many models.
 
-An instance that is to lose a model to a newcomer (`core.routing.handing_over`) is asked to answer only if it has the
-model in memory. If it has not, the newcomer gets the leg. Of several containers, the one with many models is asked: the
-containers before it have answered, and are not called again.
+An instance that is to lose a model to a newcomer (`core.routing.handing_over`), or that may have lost its copy of one
+(`core.routing.second_copies`), is asked to answer only if it has the model in memory. If it has not, another instance
+gets the leg, and loads the model: a request is turned away once at most. Of several containers, the one with many
+models is asked: the containers before it have answered, and are not called again.
 
 The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all legs), suspects,
 sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
@@ -153,9 +154,10 @@ class Sending(Generic[Instance]):
     """
 
     __slots__ = (
-        "_at_former", "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries",
-        "_rules", "_sent", "_sent_at_s", "_target", "_trace", "_waits", "_wants_version", "answer", "body", "container",
-        "containers", "failure", "headers", "instance", "pause_s", "resendable", "step", "timeout_s", "took_s", "trail",
+        "_asks", "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries",
+        "_rules", "_sent", "_sent_at_s", "_target", "_trace", "_turned_away", "_waits", "_wants_version", "answer",
+        "body", "container", "containers", "failure", "headers", "instance", "pause_s", "resendable", "step",
+        "timeout_s", "took_s", "trail",
     )  # fmt: skip
 
     container: int
@@ -195,7 +197,8 @@ class Sending(Generic[Instance]):
         self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
         self._in_use = False  # the instance has the request
-        self._at_former = False  # the instance was chosen as the former owner of its model
+        self._asks = False  # the instance is to answer only if it has the model
+        self._turned_away = False  # one that was asked had it not
         self.resendable = False
         self._retries = self._waits = 0
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s
@@ -232,19 +235,19 @@ class Sending(Generic[Instance]):
         if not self._in_use or instance is not self.instance:
             if self._in_use:
                 self.let_go()
+            key, self._asks = self._key, False
+            if key is not None and (key in self._pool.ready.moving or key in self._pool.ready.copied):
+                self._asks = not self._turned_away and self._pool.ready.asks(key, instance)
             self.instance, self._in_use = instance, True
             instance.took()
-            self._at_former = False
-            if self._key is not None and (moving := self._pool.ready.moving.get(self._key)) is not None:
-                self._at_former = moving.former is instance
-        if self._at_former or self.resendable or self._pool.neighbours is not None:
+        if self._asks or self.resendable or self._pool.neighbours is not None:
             self._say_to(instance)
         self._sent_at_s = now_s
         return SEND
 
     def answered(self, answer: PartAnswer, now_s: float) -> Instruction:
         if self.resendable and answer.header(FAULT) == ABSENT:
-            return self._to_newcomer(now_s)
+            return self._to_another(now_s)
         well, last = 200 <= answer.status < 300, self.step == len(self._path) - 1
         took_s = now_s - self._sent_at_s
         if SESSION_ID in self._given and self.instance is not None:
@@ -304,15 +307,15 @@ class Sending(Generic[Instance]):
         if not self.step:
             self.let_go()
 
-    # -- handovers -------------------------------------------------------------------------------------------------
+    # -- models that may be elsewhere ------------------------------------------------------------------------------
     def _say_to(self, instance: Instance) -> None:
-        """Add to the headers what this instance alone gets with the leg, if that is for its many models: the former
-        owner is to answer only if it has the model in memory, and an instance that has yet to fetch the artifact gets
-        the names of those that have it."""
+        """Add to the headers what this instance alone gets with the leg, if that is for its many models: one that may
+        not have the model is to answer only if it has it in memory, and an instance that has yet to fetch the artifact
+        gets the names of those that have it."""
         self.headers, self.resendable = self._plain, False
         if not self.containers[self.container].multi_model:
             return
-        if self._at_former:
+        if self._asks:
             self.resendable = True
             self.headers = [*self.headers, ONLY_LOADED]
         if (names := self._pool.neighbours) is not None and self._target is not None:
@@ -320,13 +323,12 @@ class Sending(Generic[Instance]):
             if named is not None:
                 self.headers = [*self.headers, named]
 
-    def _to_newcomer(self, now_s: float) -> Instruction:
-        """The former owner has not the model any more. The newcomer gets this leg and those after it. Somebody else may
-        have settled the handover while the request was at a container before."""
-        ready = self._pool.ready
-        moving = None if self._key is None else ready.moving.get(self._key)
-        if self._key is not None and moving is not None and moving.former is self.instance:
-            ready.arrived(self._key, moving.newcomer)
+    def _to_another(self, now_s: float) -> Instruction:
+        """The instance has not the model. Another one gets this leg and those after it. Somebody else may have noted it
+        while the request was at a container before."""
+        self._turned_away = True
+        if self._key is not None and self.instance is not None:
+            self._pool.ready.lacks(self._key, self.instance)
         self.let_go()
         return self.ready(now_s)
 

@@ -13,6 +13,7 @@ from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.handing_over import Handover
+from torpor_endpoint.core.routing.second_copies import CopiedModel
 from torpor_endpoint.core.sending.machine import ONLY_LOADED, Sending, SendingRules
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
@@ -136,6 +137,8 @@ class AllowedInstances:
 
     moving: Mapping[str, Handover[Incarnation]] = MappingProxyType({})
     """None is known here: what the gateway allows may be neither a model's former owner nor its next one."""
+    copied: Mapping[str, CopiedModel[Incarnation]] = MappingProxyType({})
+    """Likewise."""
 
     def __init__(self, all_ready: Placement[Incarnation], asked: GatewayRequest) -> None:
         self._all = all_ready

@@ -145,7 +145,7 @@ class ModelChooser:
         for model in group.models:
             if (target := targets.get(model.model)) is None:
                 continue
-            instance = pool.ready.pick(target)
+            instance = pool.ready.pick(target, begins=False)
             tiers = known.get(instance, named)
             if tiers is None:
                 raise LookFirst(lambda: self._look(pool, named))

@@ -65,7 +65,7 @@ class GroupChooser:
         moment = ChoiceMoment(self.group, need, states, self._rate.called(now_s))
         choice = self.rule(moment)
         if choice.later is not None and ready.count:
-            ready.pick(choice.later).idle.expect(choice.later)
+            ready.pick(choice.later, begins=False).idle.expect(choice.later)
         call = SimulatedCall(choice.model, now_s)
         self._asked[id(call)] = AskedNeed(need, need.max_cost is not None and self._costs_more(choice.model, moment))
         return call
@@ -84,7 +84,7 @@ class GroupChooser:
         """Where a model is, on the instance to which a call of it would go, and what waits there."""
         if not ready.count:
             return ModelState(ModelTier.ASLEEP)
-        instance = ready.pick(model.model)
+        instance = ready.pick(model.model, begins=False)
         return ModelState(
             _tier(instance, model.model), queued_ms(instance.in_flight, self.processors, model.predict_ms(ONE_ROW))
         )

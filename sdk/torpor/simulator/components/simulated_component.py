@@ -56,9 +56,8 @@ class SimulatedComponent:
         self._handovers: SimulatedHandovers | None = None
         self.ready: Placement[MadeCopy] = Placement()
         if setup.models:
-            self._handovers = SimulatedHandovers(
-                kernel, names={one.removeprefix(self._within): one for one in setup.called}
-            )
+            names = {one.removeprefix(self._within): one for one in setup.called}
+            self._handovers = SimulatedHandovers(maker.waits, names=names)
             self.ready = cast("Placement[MadeCopy]", self._handovers.ready)
         self._kernel = kernel
         self._capacity = capacity

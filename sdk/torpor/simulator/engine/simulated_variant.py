@@ -23,6 +23,7 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
     call_batches,
 )
+from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import SimulatedPipeline
@@ -95,13 +96,13 @@ class Simulation:
     apart_min: int = APART_MIN  # fewer instances are always played together, in order of time
 
     def __post_init__(self) -> None:
-        containers, most = len(self.plan.machine.containers), self.plan.at_once or UNBOUNDED
-        self.handovers = SimulatedHandovers(self.kernel, most, OWNERS_MAX)
+        machine, most = self.plan.machine, self.plan.at_once or UNBOUNDED
+        containers, waits = len(machine.containers), ExpectedWaits(self.profiles, machine.threads, machine.processors)
+        self.handovers = SimulatedHandovers(waits, most, OWNERS_MAX)
         self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
-        passed = self._ready, containers, self.plan.machine.models_at
-        self._pipeline = SimulatedPipeline(*passed) if containers > 1 else None
+        self._pipeline = SimulatedPipeline(self._ready, containers, machine.models_at) if containers > 1 else None
         self._held: deque[SimulatedCall] = deque()
         self._most = min(inf if most is None else most for most in (self.plan.in_flight_max, self.in_flight_max))
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
@@ -137,7 +138,7 @@ class Simulation:
     def _played_apart(self) -> PlayedApart:
         self._calls, self.counts = calls, counts = CallsApart(), CountsApart()
         bounds = BusyBounds(self.plan.machine, self.profiles, self._ready.busy_min)
-        return PlayedApart(self.kernel, self._ready, calls, counts, self.recorded, self.on_calls, bounds)
+        return PlayedApart(self.kernel, self.handovers, calls, counts, self.recorded, self.on_calls, bounds)
 
     def run(self, trace: Trace) -> None:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""

@@ -351,7 +351,7 @@ def under_way(newcomer: One, *models: str) -> dict[str, Handover[One]]:
 def test_a_newcomer_loads_a_few_models_at_a_time_in_the_order_of_their_calls() -> None:
     one, other = One(1), One(2)
     moving = under_way(one, *MODELS) | under_way(other, "else")
-    due = DueLoads(moving)
+    due = DueLoads[One](lambda model, handover: moving.get(model) is handover)
     for model, handover in moving.items():
         due.add(model, handover)
     begun = [due.next(one) for _ in range(AT_ONCE + 1)]
@@ -365,7 +365,7 @@ def test_a_newcomer_loads_a_few_models_at_a_time_in_the_order_of_their_calls() -
 def test_a_handover_that_is_over_or_begun_anew_is_not_loaded_for() -> None:
     one = One(1)
     moving = under_way(one, "over", "anew", "stays")
-    due = DueLoads(moving)
+    due = DueLoads[One](lambda model, handover: moving.get(model) is handover)
     for model, handover in moving.items():
         due.add(model, handover)
     del moving["over"]
@@ -378,7 +378,7 @@ def test_a_handover_that_is_over_or_begun_anew_is_not_loaded_for() -> None:
 def test_a_newcomer_is_forgotten_with_its_last_load() -> None:
     one = One(1)
     held, moving = ref(one), under_way(one, "a")
-    due = DueLoads(moving)
+    due = DueLoads[One](lambda model, handover: moving.get(model) is handover)
     due.add("a", moving["a"])
     assert due.next(one) is not None
     assert due.next(one) is None

@@ -9,7 +9,7 @@ import pytest
 from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamAnswer
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import BUSY_MIN, PlacedInstance, Placement
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.routing.session_names import with_holder
 from torpor_endpoint.core.sending.machine import (
@@ -534,3 +534,46 @@ def test_a_request_that_its_former_owner_did_not_read_may_be_answered_with_a_loa
     assert (sent.ready(0.0), sent.instance, ONLY_LOADED in sent.headers) == (SEND, former, True)
     assert sent.refused(0.0) == SEND
     assert (sent.instance, ONLY_LOADED in sent.headers, sent.resendable) == (newcomer, False, False)
+
+
+# -- second copies -----------------------------------------------------------------------------------------------------
+def copied() -> tuple[Instances, Instance, Instance]:
+    """Instances of which the first is too busy for the model that it owns, and the second has a copy."""
+    pool = Instances(2)
+    begun: list[Instance] = []
+    ready = Placement[Instance](hands_over=lambda model, load: begun.append(load.newcomer))
+    for one in pool.all:
+        ready.offer(one.number, one)
+    pool.ready = ready
+    owner = ready.pick("a.tar.gz")
+    for _ in range(BUSY_MIN):
+        owner.took()
+    assert ready.pick("a.tar.gz") is owner
+    ready.arrived("a.tar.gz", begun[0])
+    return pool, owner, begun[0]
+
+
+def test_a_copy_that_was_evicted_turns_the_request_away_once_and_the_owner_takes_it() -> None:
+    pool, owner, second = copied()
+    sent = sending(pool, 1)
+    assert (sent.ready(0.0), sent.instance, ONLY_LOADED in sent.headers) == (SEND, second, True)
+    assert sent.answered(absent(), 0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers, sent.resendable) == (owner, False, False)
+    assert pool.in_flight == [BUSY_MIN + 1 if one is owner else 0 for one in pool.all]
+
+
+def test_a_copy_that_breaks_the_connection_leaves_the_request_to_the_owner() -> None:
+    pool, owner, second = copied()
+    sent = sending(pool, 1)
+    assert (sent.ready(0.0), sent.instance) == (SEND, second)
+    assert sent.refused(0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers) == (owner, False)
+
+
+def test_a_busy_owner_that_lost_the_model_turns_the_request_away_to_where_its_copy_comes() -> None:
+    pool, owner, second = copied()
+    pool.ready.lacks("a.tar.gz", second)
+    sent = sending(pool, 1)
+    assert (sent.ready(0.0), sent.instance, ONLY_LOADED in sent.headers) == (SEND, owner, True)
+    assert sent.answered(absent(), 0.0) == SEND
+    assert (sent.instance, ONLY_LOADED in sent.headers) == (second, False)

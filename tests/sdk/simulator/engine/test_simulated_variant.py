@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.hit_rates.curves import lru_curve
-from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.call_records import FOUND, SimulatedCall
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.engine.sizing_rounds import SizingRounds
 from torpor.simulator.engine.variant.variant_plan import Machine, Rests, VariantPlan
@@ -258,3 +258,33 @@ def test_four_instances_need_a_mapped_file_once() -> None:
     for instance in simulation._ready:
         simulation._files.look(instance.memory, 99.0)
     assert sum(simulation.planned_bytes().values()) == (4 * 1 + 8) * MIB
+
+
+# -- a second copy -----------------------------------------------------------------------------------------------------
+def overflowing(load_s: float, predict_s: float) -> tuple[list[SimulatedCall], Simulation]:
+    """A model in memory, and 20 requests at once for it, then 20 more after a minute, on two instances."""
+    profile = ModelProfile("a", MIB, MIB, 0.0, 0.0, load_s, 0.0, predict_s)
+    calls: list[SimulatedCall] = []
+    simulation = Simulation(VariantPlan(ROOMY, 2, begun=True), {"a": profile}, calls.extend)
+    simulation.run(recorded([(0.0, "a"), *[(30.0, "a")] * 20, *[(90.0, "a")] * 20]))
+    calls.sort(key=lambda call: call.arrived_s)
+    return calls, simulation
+
+
+def test_requests_wait_at_the_busy_instance_until_the_second_copy_is_loaded() -> None:
+    calls, simulation = overflowing(load_s=10.0, predict_s=0.1)
+    assert [call.outcome == FOUND for call in calls] == [False] + [True] * 40
+    first = calls[0].slot
+    assert {call.slot for call in calls[1:21]} == {first}
+    assert Counter(call.slot == first for call in calls[21:]) == {True: 13, False: 7}
+    assert simulation.counts.loads == 2
+
+
+def test_requests_wait_for_the_load_of_the_second_copy_where_the_line_is_longer() -> None:
+    """Two threads answer one each twentieth of a second: behind 16, the load is the shorter wait."""
+    calls, simulation = overflowing(load_s=0.78, predict_s=0.1)
+    first = calls[0].slot
+    there = [call.slot == first for call in calls[1:21]]
+    assert there == [True] * 16 + [False] * 4
+    assert (calls[17].outcome == FOUND, simulation.counts.loads) == (False, 2)
+    assert max(call.done_s for call in calls[1:21]) < 31.0

@@ -9,6 +9,7 @@ from torpor.simulator.components.component_setup import AdapterSetup, ComponentS
 from torpor.simulator.components.copies.simulated_copy import SimulatedCopy
 from torpor.simulator.components.simulated_capacity import SimulatedMachine
 from torpor.simulator.engine.call_records import Predictor, SimulatedCall, VariantCalls, VariantCounts
+from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
@@ -50,6 +51,12 @@ class CopyMaker:
         names = (*setup.called, *(one.serves for one in self.adapters))
         self._slowed = {name: _slowed(self.profiles[name], slower) for name in names}
         self._files = SharedFiles(self._slowed)
+
+    @property
+    def waits(self) -> ExpectedWaits:
+        """Of a copy with many models that has cores of its own; one without them has as many threads as it needs."""
+        threads = ceil(self.setup.cores or 1)
+        return ExpectedWaits(self._slowed, threads, threads if self.setup.cores else None)
 
     @property
     def model_s(self) -> float:

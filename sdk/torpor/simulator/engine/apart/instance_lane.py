@@ -42,7 +42,7 @@ class InstanceLane:
         self.next = self.end = self.stop = 0
         self.limit = self.NEVER
         self.bounded = False  # whether the window's bounds hold for its requests from `next` on
-        self.shared = False  # whether it got another one's request in this window
+        self.shared = False  # whether it got another one's request in this window, or a copy of another one's model
         self.due_s = inf  # in step with the others: when its next action is due
 
     def begin(self, first: int, end: int) -> None:
@@ -51,9 +51,13 @@ class InstanceLane:
         self.bounded = self.shared = False
 
     def take(self, model: str) -> None:
-        """Get a request that placement sends here, not only one of its own: no bound of this window holds any more."""
-        self.bounded, self.shared = False, True
+        """Get a request that placement sends here, not only one of its own."""
+        self.share()
         self.instance.arrive(model)
+
+    def share(self) -> None:
+        """It serves another one's model: no bound of this window holds any more."""
+        self.bounded, self.shared = False, True
 
     def play(self, window: ArrivalWindow, end: int) -> None:
         """Play its requests in the places before `end`, each after what happens before it."""
@@ -76,7 +80,7 @@ class InstanceLane:
         request that comes may stay."""
         in_flight = self.instance.in_flight
         self.stop = self.next + max(0, busy_min - in_flight)
-        if window.bounds is not None and not self.shared:
+        if window.bounds is not None and not self.shared and not self.instance.brought.going_on:
             self.bounded = not in_flight or (self.bounded and in_flight < busy_min)
             if self.bounded:
                 self._stop_later(window.bounds)

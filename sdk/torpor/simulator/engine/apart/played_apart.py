@@ -9,7 +9,7 @@ A request goes to another instance than its model's only if that one is busy, wi
 more. An instance with fewer has a limit: the first of its next requests that may find it busy, if none ends before. The
 instance with the first limit of all is played up to there; no request can find any instance busy before that, so none
 comes from one to another. If this one really finds it busy, placement chooses, and for that the others that it looks at
-are brought to the same moment. They are not beyond it.
+are brought to the same moment. They are not beyond it. One that is to load a copy of the model is among them.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from torpor.simulator.engine.apart.busy_bounds import BusyBounds
 from torpor.simulator.engine.apart.instance_lane import ArrivalWindow, InstanceLane
 from torpor.simulator.engine.call_records import BATCH_MAX, CallsApart, CountsApart, SimulatedCall
+from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.variant.making_instances import Recorded
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads import Chunk, Trace
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.placement import WALK_MAX, Placement
+from torpor_endpoint.core.placement import WALK_MAX
 
 REQUESTS_EACH = 64
 """A window has so many requests for each instance, as far as its chunk has them, and at least a batch."""
@@ -44,7 +45,7 @@ class PlayedApart:
     def __init__(
         self,
         kernel: Kernel,
-        ready: Placement[SimulatedInstance],
+        handovers: SimulatedHandovers,
         calls: CallsApart,
         counts: CountsApart,
         recorded: Recorded | None,
@@ -52,7 +53,8 @@ class PlayedApart:
         bounds: BusyBounds,
     ) -> None:
         self._kernel = kernel
-        self._ready = ready
+        self._handovers, self._ready = handovers, handovers.ready
+        handovers.catch_up = self._begin_copy
         self._calls = calls
         self._counts = counts
         self._recorded = recorded
@@ -61,6 +63,8 @@ class PlayedApart:
         self._bounds = bounds
         self._lanes: list[InstanceLane] = []
         self._lane_of: dict[SimulatedInstance, InstanceLane] = {}
+        self._choosing_s = 0.0  # when the request comes that placement chooses for
+        self._to_copy: list[InstanceLane] = []  # those that are to load a copy for it
         self._numbers: NDArray[np.int32] = np.zeros(0, np.int32)  # by model: the number of its lane; -1: not known
 
     def add(self, instance: SimulatedInstance, kernel: Kernel) -> None:
@@ -196,8 +200,9 @@ class PlayedApart:
                 chosen = self._chosen(window, lane.next, busy_min, most)
                 lane.next += 1
                 chosen.take(window.models[lane.next - 1])
-                if chosen is not lane and chosen.is_limited(window, busy_min):
-                    heappush(limits, (chosen.limit, chosen.number))
+                for one in {chosen, *self._to_copy}:
+                    if one is not lane and one.is_limited(window, busy_min):
+                        heappush(limits, (one.limit, one.number))
             if lane.is_limited(window, busy_min):
                 heappush(limits, (lane.limit, place))
 
@@ -206,12 +211,18 @@ class PlayedApart:
         those that placement looks at to the moment of the request."""
         model, number, time_s = window.models[place], window.numbers[place], window.times_s[place]
         looked_at = 2 if self._ready.bound(most) == busy_min else len(self._lanes)
+        self._choosing_s = time_s
+        self._to_copy.clear()
+        if (copied := self._ready.copied.get(model)) is not None:
+            coming = () if copied.coming is None else (copied.coming.newcomer,)
+            for instance in (*copied.here, *coming):
+                self._lane_of[instance].play_before(window, number, time_s)
         while True:
             first = self._ready.first(model, looked_at)
             for instance in first:
                 self._lane_of[instance].play_before(window, number, time_s)
             if len(first) == len(self._lanes) or any(one.in_flight < busy_min for one in first[1:]):
-                return self._lane_of[self._ready.pick(model)]
+                return self._lane_of[self._handovers.chosen(model)]
             looked_at = 2 * looked_at if 2 * looked_at <= WALK_MAX else len(self._lanes)
 
     def _play_in_step(self, window: ArrivalWindow, since: int) -> None:
@@ -230,8 +241,18 @@ class PlayedApart:
                     lane.kernel.run(at_s)
                     if lane.is_due():
                         heappush(due, (lane.due_s, one))
-            lane = self._lane_of[self._ready.pick(model)]
+            self._choosing_s = time_s
+            self._to_copy.clear()
+            lane = self._lane_of[self._handovers.chosen(model)]
             lane.kernel.run(time_s)
             lane.instance.arrive(model)
-            if lane.is_due():
-                heappush(due, (lane.due_s, lane.number))
+            for chosen in (lane, *self._to_copy):
+                if chosen.is_due():
+                    heappush(due, (chosen.due_s, chosen.number))
+
+    def _begin_copy(self, instance: SimulatedInstance) -> None:
+        """The instance is to load a copy of the model that placement chooses for: bring it to that moment."""
+        lane = self._lane_of[instance]
+        lane.kernel.run(self._choosing_s)
+        lane.share()
+        self._to_copy.append(lane)

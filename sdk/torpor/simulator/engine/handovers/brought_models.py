@@ -40,6 +40,7 @@ class BroughtModels:
         self._waiters = waiters
         self._lead = lead
         self._idle = idle
+        self.going_on = 0  # models that were to be brought and are not here yet
 
     @property
     def longest_unload_s(self) -> float:
@@ -55,12 +56,14 @@ class BroughtModels:
         """Load a model for the requests to come, as for a request. `then` hears whether it is in memory."""
         if self._resting is not None and not in_use(self._memory, name):
             self._resting.called(name, self._kernel.now_s)
+        self.going_on += 1
         self._bring((name, then))
 
     def ended(self, model: InstanceModel, here: bool) -> None:
         """A load is over, and so is the use of it that each has who brought the model."""
         told, model.brought = model.brought or (), None
         for then in told:
+            self.going_on -= 1
             if here:
                 self._kernel.soon(self._unpin, model.name)
             then(here)
@@ -69,6 +72,7 @@ class BroughtModels:
         name, then = wanted
         plan = self._memory.request(name, self._kernel.now_s)
         if plan is HIT:
+            self.going_on -= 1
             self._unpin(name)
             then(True)
         elif plan is WAIT or plan is LEAD:

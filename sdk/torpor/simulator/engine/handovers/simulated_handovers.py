@@ -1,16 +1,17 @@
-"""Handovers in virtual time: a model stays with its former owner until the new one has loaded it, as at an endpoint.
+"""Handovers and second copies in virtual time: a model stays with who has it until another one has loaded it, as at an
+endpoint.
 
-This module decides nothing. `torpor_endpoint.core.routing.handing_over` says who serves a model, and which is loaded
-next; `in_service.newcomer_loading` does at an endpoint what is done here. A load that fails here fails again: its model
-stays where it is.
+This module decides nothing. `torpor_endpoint.core.routing.handing_over` and `second_copies` say who serves a model, and
+which is loaded next; `in_service.newcomer_loading` does at an endpoint what is done here. A load that fails here fails
+again: its model stays where it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
-from torpor.simulator.engine.virtual_time import Kernel
 from torpor_endpoint.core.placement import OWNERS_MAX, UNBOUNDED, Placement
 from torpor_endpoint.core.routing.handing_over import DueLoads, Handover
 
@@ -18,41 +19,51 @@ from torpor_endpoint.core.routing.handing_over import DueLoads, Handover
 class SimulatedHandovers:
     """Those of one variant. Its instances are in `ready`.
 
-    `names` has the name that an instance knows a model by, if that is not the one that it is placed by.
+    `waits` has how long requests wait. `names` has the name that an instance knows a model by, if that is not the one
+    that it is placed by. `catch_up` is called with an instance before it begins a load.
     """
 
     def __init__(
         self,
-        kernel: Kernel,
+        waits: ExpectedWaits,
         most: int = UNBOUNDED,
         owners_max: int = OWNERS_MAX,
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._kernel = kernel
+        self._waits = waits
         self._names = names
-        self.ready = Placement[SimulatedInstance](most, owners_max=owners_max, hands_over=self._begin)
-        self._due = DueLoads(self.ready.moving)
+        self.catch_up: Callable[[SimulatedInstance], None] | None = None
+        self.ready = Placement[SimulatedInstance](
+            most, owners_max=owners_max, hands_over=self._begin, quicker=self._is_load_quicker
+        )
+        self._due = DueLoads(self.ready.awaits)
 
     def chosen(self, model: str) -> SimulatedInstance:
-        """The instance for a request. A former owner that would have to load the model gets none for it. A request of
-        a pipeline has a machine, which finds that out by itself."""
+        """The instance for a request. One that placement asks, and that would have to load the model, gets none for it.
+        A request of a pipeline has a machine, which finds that out by itself."""
         ready = self.ready
         instance = ready.pick(model)
-        if not ready.moving or (handover := ready.moving.get(model)) is None or handover.former is not instance:
+        if model not in ready.moving and model not in ready.copied:
             return instance
-        if not instance.brought.has(self._names.get(model, model)):
-            ready.arrived(model, handover.newcomer)
+        if not ready.asks(model, instance) or instance.brought.has(self._names.get(model, model)):
+            return instance
+        ready.lacks(model, instance)
         return ready.pick(model)
 
+    def _is_load_quicker(self, model: str, instance: SimulatedInstance) -> bool:
+        return self._waits.is_load_quicker(self._names.get(model, model), instance.in_flight)
+
     def _begin(self, model: str, handover: Handover[SimulatedInstance]) -> None:
+        if self.catch_up is not None:
+            self.catch_up(handover.newcomer)
         self._due.add(model, handover)
-        self._kernel.soon(self._start, handover.newcomer)
+        handover.newcomer.kernel.soon(self._start, handover.newcomer)
 
     def _start(self, newcomer: SimulatedInstance) -> None:
         while (due := self._due.next(newcomer)) is not None:
             model, handover = due
             name = self._names.get(model, model)
-            if handover.former.brought.has(name):
+            if handover.copies or handover.former.brought.has(name):
                 newcomer.brought.bring(name, partial(self._brought, model, newcomer))
             else:
                 self.ready.arrived(model, newcomer)
@@ -62,4 +73,4 @@ class SimulatedHandovers:
         if here:
             self.ready.arrived(model, newcomer)
         self._due.ended(newcomer)
-        self._kernel.soon(self._start, newcomer)
+        newcomer.kernel.soon(self._start, newcomer)
