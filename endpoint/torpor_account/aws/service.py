@@ -20,6 +20,7 @@ from torpor_account.aws.methods import check_method
 from torpor_account.aws.off_loop import off_loop
 from torpor_account.aws.service_models import OperationModel, ServiceModel, service_model
 from torpor_account.aws.validation import Violation, message, violations
+from torpor_account.aws.wire import tokens
 from torpor_account.aws.wire.asgi import (
     AwsRequest,
     Disconnected,
@@ -175,8 +176,8 @@ class Service(Generic[C]):
         await self._authorized(request, call.operation, call.params)
 
         def written(answer: Answer) -> Response:
-            shape = operation.output_shape
-            return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
+            shape, named = operation.output_shape, tokens.named(answer, operation.name)
+            return protocol.answer(operation, pruned(named, shape, self._kept) if shape else {}, request_id)
 
         return await self._run(call, written)
 
@@ -203,7 +204,7 @@ class Service(Generic[C]):
             await asyncio.to_thread(guard, self._context, call)
 
     def _call(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str) -> Call:
-        params = self._params(protocol, request, operation)
+        params = tokens.unnamed(self._params(protocol, request, operation), operation.name)
         region = region_of(request.headers, request.query)
         return Call(operation.name, params, region, self._account, request_id, request.access)
 

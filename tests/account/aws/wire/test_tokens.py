@@ -40,6 +40,24 @@ def test_any_other_text_is_invalid_and_nothing_worse(text: str) -> None:
     assert found is INVALID or isinstance(found, dict | list | str | int | float | None)  # by chance it is JSON
 
 
+@pytest.mark.parametrize("member", tokens.MEMBERS)
+def test_a_token_is_one_of_its_operation_alone(member: str) -> None:
+    _, token = cut("ab", None, 1, INVALID)
+    given = tokens.named({"Items": ["a"], member: token}, "ListModels")
+    assert tokens.unnamed(dict(given), "ListModels") == {"Items": ["a"], member: token}
+    elsewhere = tokens.unnamed(dict(given), "ListEndpoints")[member]
+    assert elsewhere == given[member] != token
+    for reader in READERS.values():
+        with pytest.raises(AwsError):
+            reader(elsewhere)
+
+
+@given(st.text(max_size=20) | st.sampled_from(HOSTILE))
+def test_what_is_no_token_is_left_to_the_operation(text: str) -> None:
+    assert tokens.unnamed({"NextToken": text, "Name": "a"}, "ListModels") == {"NextToken": text, "Name": "a"}
+    assert tokens.named({"Items": [], "NextToken": None}, "ListModels") == {"Items": [], "NextToken": None}
+
+
 def test_pages_by_position_hold_every_item_once_and_in_its_place() -> None:
     items, seen, token = list("hgfedcba"), list[str](), None
     while token or not seen:

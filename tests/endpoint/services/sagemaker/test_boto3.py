@@ -76,6 +76,15 @@ def test_a_paginator_walks_all_pages(control_plane: InMemoryControlPlane, client
     assert names == [["m0", "m1", "m2"], ["m3", "m4", "m5"], ["m6"]]
 
 
+def test_a_page_token_leads_on_in_its_own_operation_alone(control_plane: InMemoryControlPlane, client: Any) -> None:
+    for name in ("a", "b"):
+        control_plane.create(name)
+    token = client.list_models(MaxResults=1)["NextToken"]
+    with pytest.raises(ClientError, match="NextToken is not one"):
+        client.list_endpoints(MaxResults=1, NextToken=token)
+    assert [model["ModelName"] for model in client.list_models(NextToken=token)["Models"]] == ["a"]
+
+
 def test_an_error_is_boto3s_client_error_with_the_text(client: Any) -> None:
     with pytest.raises(ClientError, match='Could not find endpoint "arn:aws:sagemaker:us-east-1:') as raised:
         client.describe_endpoint(EndpointName="Nowhere")
