@@ -269,6 +269,8 @@ class Placement(Generic[T]):
         """The first instances in the model's order, at most so many: those that its calls come to."""
         if len(self._all) < 2 or count >= len(self._all):
             return list(self._all)
+        if count == 1:
+            return [self._first(model)]
         order, found = SlotOrder(model, self._levels), dict[int, T]()
         while len(found) < count:
             number = order.draw()

@@ -144,10 +144,8 @@ class Simulation:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
         if self._sizing is not None:
             self.kernel.at(0.0, self._sizing.round, None)
-        if self._apart is not None:
-            self._apart.play(trace)
-        else:
-            self._play(trace)
+        play = self._play if self._apart is None else self._apart.play
+        play(trace)
         self.lasts_s = trace.lasts_s or 0.0
         self.over = True
         if self._apart is not None:
@@ -291,7 +289,8 @@ class Simulation:
         self._ready.offer(_number(life.slot), instance)
         if self._apart is not None:
             self._apart.add(instance, kernel)
-        self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
+        if self._held:
+            self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
         if self.plan.machine.models_rest is not None:
             instance.idle.rest_while(lambda: life.ended_s is None and not self.quiet)
 
