@@ -20,10 +20,11 @@ MARGIN_S = 1e-6
 
 
 class BoundedRequests(NamedTuple):
-    """Places of requests, ascending: those that may find their instance busy; and those after which nothing is sure."""
+    """Places of requests are ascending."""
 
-    maybe_busy: list[int]
-    unsure: list[int]
+    maybe_busy: list[int]  # places of those that may find their instance busy
+    unsure: list[int]  # places of those after which nothing is sure
+    found: NDArray[np.int64]  # for each request: how many its instance has in flight at most when it comes
 
 
 def longest_s(profile: ModelProfile) -> float:
@@ -81,7 +82,7 @@ class BusyBounds:
         ends_s = begins_s + takes_s + (MARGIN_S + 8 * np.spacing(begins_s[-1]))
         order = np.argsort(ends_s)
         over = np.searchsorted(ends_s[order], begins_s, side="right")  # how many are over for sure when each one comes
-        maybe_busy = np.arange(len(over)) - over >= self._busy_min
+        found = np.arange(len(over)) - over
         unsure = self._waits[models]
         for by_model, most_bytes in (
             (self._memory_bytes, self._machine.memory_bytes),
@@ -90,4 +91,5 @@ class BusyBounds:
             size_bytes = by_model[models]
             over_bytes = np.concatenate(([0], np.cumsum(size_bytes[order])))[over]
             unsure |= np.cumsum(size_bytes) - over_bytes > most_bytes
-        return BoundedRequests(np.flatnonzero(maybe_busy).tolist(), np.flatnonzero(unsure).tolist())
+        maybe_busy = np.flatnonzero(found >= self._busy_min)
+        return BoundedRequests(maybe_busy.tolist(), np.flatnonzero(unsure).tolist(), found)

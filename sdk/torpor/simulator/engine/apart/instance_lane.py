@@ -87,6 +87,15 @@ class InstanceLane:
         self.limit = window.numbers[self.stop] if self.stop < self.end else self.NEVER
         return self.limit != self.NEVER
 
+    def in_flight_max(self, window: ArrivalWindow, number: int) -> int:
+        """The most requests that it has when the window's request of this number comes. No limit of its own is before
+        that."""
+        place = bisect_left(window.numbers, number, self.next, self.end)
+        most = self.instance.in_flight + place - self.next
+        if place == self.next or window.bounds is None or not self.bounded:
+            return most
+        return min(most, int(window.bounds.found[place - 1]) + 1)
+
     def _stop_later(self, bounds: BoundedRequests) -> None:
         """Leave out the requests that cannot find it busy. It has some more of them at least, whatever is known."""
         unsure = _first(bounds.unsure, self.next)

@@ -9,7 +9,9 @@ A request goes to another instance than its model's only if that one is busy, wi
 more. An instance with fewer has a limit: the first of its next requests that may find it busy, if none ends before. The
 instance with the first limit of all is played up to there; no request can find any instance busy before that, so none
 comes from one to another. If this one really finds it busy, placement chooses, and for that the others that it looks at
-are brought to the same moment. They are not beyond it. One that is to load a copy of the model is among them.
+are brought to the same moment. They are not beyond it. One that is to load a copy of the model is among them. How many
+it looks at depends on how many requests all have in flight: what each has at most is enough to know for that, unless
+nearly all are busy.
 """
 
 from collections.abc import Callable
@@ -179,7 +181,7 @@ class PlayedApart:
     def _play_limits(self, window: ArrivalWindow, requests: int) -> None:
         """Play all requests that may find their instance busy, and those before them."""
         lanes, busy_min = self._lanes, self._ready.busy_min
-        in_flight, all_played = self._ready.in_flight + len(self._calls.done), 0
+        in_flight, since, all_played = self._ready.in_flight, 0, 0  # the most when the request of number `since` came
         limits = [(lane.limit, place) for place, lane in enumerate(lanes) if lane.is_limited(window, busy_min)]
         heapify(limits)
         while limits:
@@ -191,7 +193,10 @@ class PlayedApart:
             time_s = window.times_s[lane.next]
             lane.kernel.run(time_s)
             if lane.instance.in_flight >= busy_min:
-                most = in_flight + number - len(self._calls.done)  # of which some end before, that are not played yet
+                most = max(in_flight + number - since, self._ready.in_flight)
+                if self._ready.bound(most) > busy_min:
+                    in_flight, since = sum([one.in_flight_max(window, number) for one in lanes]), number
+                    most = max(in_flight, self._ready.in_flight)
                 if self._ready.bound(most) > busy_min:
                     all_played += 1
                     if all_played * len(lanes) > requests:

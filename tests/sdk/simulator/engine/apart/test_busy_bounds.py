@@ -19,6 +19,13 @@ ONE = ModelProfile(
 """A request takes 0.8 s at most, and as long as another model's unload besides."""
 
 
+def places(
+    times_s: list[float], lanes: list[int], unload_s: float = 0.2, **changes: Any
+) -> tuple[list[int], list[int]]:
+    known = bounds(times_s, lanes, unload_s, **changes)
+    return known.maybe_busy, known.unsure
+
+
 def bounds(times_s: list[float], lanes: list[int], unload_s: float = 0.2, **changes: Any) -> BoundedRequests:
     known = BusyBounds(MACHINE, {"a": replace(ONE, **changes)}, BUSY_MIN)
     assert known.known
@@ -29,27 +36,31 @@ def bounds(times_s: list[float], lanes: list[int], unload_s: float = 0.2, **chan
 
 
 def test_a_request_may_find_its_instance_busy_if_so_many_may_be_there() -> None:
-    assert bounds([0.0, 0.3, 0.6, 0.9], [0, 0, 0, 0]) == ([3], [])
-    assert bounds([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0]) == ([], [])
+    assert places([0.0, 0.3, 0.6, 0.9], [0, 0, 0, 0]) == ([3], [])
+    assert places([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0]) == ([], [])
 
 
 def test_requests_of_other_instances_do_not_count() -> None:
-    assert bounds([0.0, 0.6, 0.3, 0.9], [0, 0, 1, 1]) == ([], [])
+    assert places([0.0, 0.6, 0.3, 0.9], [0, 0, 1, 1]) == ([], [])
+
+
+def test_each_request_finds_at_most_those_that_may_not_be_over() -> None:
+    assert bounds([0.0, 0.3, 0.6, 1.1, 0.0, 5.0], [0, 0, 0, 0, 1, 1]).found.tolist() == [0, 1, 2, 2, 0, 0]
 
 
 def test_the_longest_unload_of_another_model_counts() -> None:
-    assert bounds([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0], unload_s=0.4) == ([3], [])
-    assert bounds([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0], unload_s=0.0) == ([], [])
+    assert places([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0], unload_s=0.4) == ([3], [])
+    assert places([0.0, 0.3, 0.6, 1.1], [0, 0, 0, 0], unload_s=0.0) == ([], [])
 
 
 def test_nothing_is_sure_after_a_request_whose_model_may_wait_for_room() -> None:
-    assert bounds([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], memory_bytes=51) == ([], [1])
-    assert bounds([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], memory_bytes=50) == ([], [])
-    assert bounds([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], disk_bytes=101) == ([], [1])
+    assert places([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], memory_bytes=51) == ([], [1])
+    assert places([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], memory_bytes=50) == ([], [])
+    assert places([0.0, 0.1, 5.0, 9.0], [0, 0, 0, 0], disk_bytes=101) == ([], [1])
 
 
 def test_nothing_is_sure_after_a_request_that_may_wait_for_a_worker() -> None:
-    assert bounds([0.0, 5.0], [0, 0], workers=1) == ([], [0, 1])
+    assert places([0.0, 5.0], [0, 0], workers=1) == ([], [0, 1])
 
 
 @pytest.mark.parametrize(
