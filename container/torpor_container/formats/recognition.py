@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 
 from torpor_container.formats import contents
 from torpor_container.formats.contents import Content
@@ -156,7 +157,7 @@ def _together(found: list[ModelFile]) -> list[ModelFile]:
 # -- none --------------------------------------------------------------------------------------------------------------
 LOOKED_INTO_MAX = 50
 """How many files are looked into: most that people pack by mistake lie in the one folder that they packed."""
-SCRIPT_FILE = "inference.py"
+SCRIPT_FILE, SCRIPT_FOLDER = "inference.py", "code"
 
 
 def misplaced(directory: Path) -> str:
@@ -168,12 +169,19 @@ def misplaced(directory: Path) -> str:
                 packed = contents.packed_as(file.read(contents.HEAD_BYTES))
             if packed:
                 return f"{within} is {packed}: pack the files that it holds into the artifact themselves"
+        elif path.name == SCRIPT_FILE and within.parent.name == SCRIPT_FOLDER:
+            if len(within.parts) > 2:  # else it lies where scripts are looked for
+                return _lies_in_folder(within, within.parent.parent)
         elif path.name == SCRIPT_FILE or contents.content_of(path) is not None:
-            return (
-                f"{within} lies in a folder, where none is looked for: pack what the folder holds, as "
-                f"`tar -czf model.tar.gz -C {within.parts[0]} .` does"
-            )
+            return _lies_in_folder(within, within.parent)
     return ""
+
+
+def _lies_in_folder(within: Path, folder: Path) -> str:
+    return (
+        f"{within} lies in a folder, where none is looked for: pack what the folder holds, as "
+        f"`tar -czf model.tar.gz -C {quote(str(folder))} .` does"
+    )
 
 
 def _files(directory: Path) -> Iterator[Path]:

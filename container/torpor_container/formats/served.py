@@ -53,6 +53,8 @@ class ServedModel(Generic[Inputs]):
     predict: Callable[[Inputs], Any]
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
+    faults: tuple[type[Exception], ...] = ()
+    """Those among the refusals by which the model is at fault, whatever the rows are."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Content types of answers that are not simply their media type, by that."""
     layout: RowLayout | None = None
@@ -108,6 +110,8 @@ class ServedModel(Generic[Inputs]):
         except self.refusals as error:
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error
+            if isinstance(error, self.faults):
+                raise PredictionFailed.because(error) from error
             raise BadInput(f"the model refuses the rows: {said_by(error)}") from error
         except BaseException as error:  # a model may raise anything, even SystemExit: the model is at fault
             if no_memory(error):
@@ -185,7 +189,7 @@ class ServedModel(Generic[Inputs]):
     def give_way(self, other: "ServedModel[Inputs]") -> None:
         last: list[Any] = [self.native, self.predict, self.tensors]
         self.tensors = other.tensors
-        self.refusals = (*self.refusals, *other.refusals)
+        self.refusals, self.faults = (*self.refusals, *other.refusals), (*self.faults, *other.faults)
         self.native, self.predict = None, lambda inputs: other.predict(inputs)  # as long as that one has not left too
         self.freed(last.clear)
 

@@ -17,6 +17,7 @@ from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import Conventions, contents, detect
 from torpor_container.formats.contents import Content
 from torpor_container.formats.format import ServableModel
+from torpor_container.formats.recognition import misplaced
 from torpor_container.invocation import Invocation
 
 XGBOOST, SCIKIT_LEARN = Conventions(image="xgboost"), Conventions(image="scikit-learn")
@@ -140,9 +141,11 @@ def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Cal
 @pytest.mark.parametrize(
     ("files", "hint"),
     [
-        ({"houses/1/xgboost-model": "ubj"}, r"houses/1/xgboost-model lies in a folder, .* -C houses \."),
+        ({"houses/1/xgboost-model": "ubj"}, r"houses/1/xgboost-model lies in a folder, .* -C houses/1 \."),
+        ({"my houses/m.json": "json"}, r"my houses/m\.json lies in a folder, .* -C 'my houses' \."),
         ({"b/m.pkl": "regressor", "a/notes": "text"}, r"b/m\.pkl lies in a folder"),
-        ({"houses/code/inference.py": "text"}, r"houses/code/inference\.py lies in a folder"),
+        ({"houses/code/inference.py": "text"}, r"houses/code/inference\.py lies in a folder, .* -C houses \."),
+        ({"houses/inference.py": "text"}, r"houses/inference\.py lies in a folder, .* -C houses \."),
         ({"m.zip": "archive", "b/m.json": "json"}, r"m\.zip is a zip archive: pack the files that it holds"),
         ({"a/notes": "text", "__MACOSX/m.json": "json", ".a/m.json": "json"}, r"among: \.a, __MACOSX, a$"),
     ],
@@ -152,6 +155,10 @@ def test_a_model_in_the_wrong_place_is_named_with_what_to_do(
 ) -> None:
     with pytest.raises(UnknownFormat, match=hint):
         detect(place(**files))
+
+
+def test_a_script_in_its_own_folder_is_in_no_wrong_place(place: Callable[..., Path]) -> None:
+    assert misplaced(place(**{"code/inference.py": "text", "code/train.py": "text"})) == ""
 
 
 def test_the_only_real_model_among_several_named_files_is_taken(place: Callable[..., Path]) -> None:

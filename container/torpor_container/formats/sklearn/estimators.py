@@ -47,6 +47,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         predict=estimator.predict if taken else _predictor(estimator, layout),
         answers=conventions.toolkit,
         refusals=_refusals(estimator),
+        faults=_faults(),
         layout=None if taken else layout,
         rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
@@ -92,6 +93,12 @@ def _refusals(estimator: Any) -> tuple[type[Exception], ...]:
     name = {"catboost": "CatBoostError"}.get(library(estimator), "")
     own = getattr(sys.modules.get(library(estimator)), name, None)
     return (ValueError,) if own is None else (ValueError, own)
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """An estimator that was packed before it was fitted refuses all rows, by a ValueError."""
+    not_fitted = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+    return () if not_fitted is None else (not_fitted,)
 
 
 def _is_lightgbm(estimator: Any) -> bool:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.container.helpers.format_models import Trained
 from tests.container.helpers.served_models import CONVENTIONS, answer, backwards, load
 from tests.helpers.counted_calls import calls_of
-from torpor_container.errors import BadInput, LoadFailed
+from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
 from torpor_container.formats.pickled import opened
 from torpor_container.formats.sklearn.estimators import serve
 
@@ -29,6 +29,12 @@ def test_scikit_learn_refuses_nan_unless_the_estimator_takes_it(trained: Trained
         answer(serve(LinearRegression().fit(trained.rows, trained.target), CONVENTIONS), b"1,nan,3,4")
     tolerant = HistGradientBoostingRegressor(max_iter=2).fit(trained.rows, trained.target)
     assert answer(serve(tolerant, CONVENTIONS), b"1,nan,3,4") == tolerant.predict([[1, np.nan, 3, 4]]).tolist()
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), make_pipeline(StandardScaler(), LinearRegression())])
+def test_an_estimator_that_was_never_fitted_is_the_models_fault(estimator: Any) -> None:
+    with pytest.raises(PredictionFailed, match="not fitted yet"):
+        answer(serve(estimator, CONVENTIONS), b"1,2,3,4")
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
