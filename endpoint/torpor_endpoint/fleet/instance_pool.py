@@ -151,6 +151,7 @@ class InstancePool(VariantPool):
     async def close(self, why: str) -> None:
         """Drain and stop every instance, for good. Requests that still wait must choose another pool."""
         self.closed = True
+        self._newcomers.end()
         self.changed()
         self.scale(0, why)
         while leaving := set(self._leaving):

@@ -46,16 +46,21 @@ async def in_memory(instance: Incarnation) -> list[str]:
 
 
 async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> bool:
-    """Have an instance load a model. `named` tell it who has the artifact, and why (`because`). Returns whether it is
-    in memory then."""
+    """As `brought_by`. Returns whether the model is in memory then."""
+    return await brought_by(instance, model, named) is not None
+
+
+async def brought_by(instance: Incarnation, model: str, named: Headers = ()) -> bool | None:
+    """Have an instance load a model. `named` tell it who has the artifact, and why (`because`). Returns whether it had
+    to load the model for that, or None if the model is not in memory then."""
     body = json.dumps({"model": spelling_of(model)}).encode()
     try:
         answer = await keeping(instance).upstream.send(
             "POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S
         )
-    except UpstreamError:
-        return False
-    return answer.status == 200
+        return None if answer.status != 200 else json.loads(answer.body).get("hit") is not True
+    except (UpstreamError, ValueError):
+        return None
 
 
 def because(reason: str) -> tuple[bytes, bytes]:

@@ -9,15 +9,14 @@ import asyncio
 from torpor_endpoint.core.model_choice.model_group import ModelTier
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.handing_over import RETRY_S, DueLoads, Handover
-from torpor_endpoint.in_service.asked_tiers import because, loaded_by, tiers_of
+from torpor_endpoint.in_service.asked_tiers import because, brought_by, tiers_of
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
 
 class NewcomerLoading:
-    """The loads of one variant. They end with the newcomer, whose connections are closed then. `waits` hears how long
-    each took."""
+    """The loads of one variant. They end with the newcomer, or with `end`. `waits` hears how long each took."""
 
     def __init__(
         self, ready: Placement[Incarnation], waits: WaitEstimates, neighbours: NamingNeighbours | None = None
@@ -32,6 +31,11 @@ class NewcomerLoading:
         """A model is under way: have the newcomer load it soon."""
         self._due.add(model, handover)
         self._start(handover.newcomer)
+
+    def end(self) -> None:
+        """No instance is to load anything any more: nobody sends calls to them."""
+        for load in self._loads:
+            load.cancel()
 
     def _start(self, newcomer: Incarnation) -> None:
         while (due := self._due.next(newcomer)) is not None:
@@ -65,10 +69,10 @@ class NewcomerLoading:
         named = [] if neighbours is None else neighbours.order(model, newcomer, (handover.former,))
         clock = asyncio.get_running_loop().time
         began_s = clock()
-        if not await loaded_by(newcomer, model, [*named, because(reason_for(handover.former.id))]):
-            return False
-        self._waits.load_took(model, clock() - began_s)
-        return True
+        brought = await brought_by(newcomer, model, [*named, because(reason_for(handover.former.id))])
+        if brought:
+            self._waits.load_took(model, clock() - began_s)
+        return brought is not None
 
 
 def reason_for(former: str) -> str:

@@ -33,6 +33,7 @@ class FakeContainer:
     most: int = 0
     fails: bool = False
     answers: bool = True
+    has: bool = False  # the models that it is to load
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     definition: Container = KEEPING
     _at_once: int = 0
@@ -56,7 +57,7 @@ class FakeContainer:
         self.most = max(self.most, self._at_once)
         await self.gate.wait()
         self._at_once -= 1
-        return UpstreamAnswer(500 if self.fails else 200, [], [])
+        return UpstreamAnswer(500 if self.fails else 200, [], [json.dumps({"hit": self.has}).encode()])
 
 
 def incarnation(number: int, container: FakeContainer) -> Incarnation:
@@ -154,6 +155,18 @@ def test_loads_that_were_not_begun_when_the_newcomer_leaves_are_not() -> None:
     run(story())
 
 
+def test_loads_end_with_the_pool_and_begin_no_others() -> None:
+    async def story() -> None:
+        variant = Variant()
+        await variant.settled()
+        variant.loading[0].end()
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert variant.newcomer.loads == variant.moving[:AT_ONCE]
+
+    run(story())
+
+
 def test_a_copy_is_loaded_whatever_the_busy_owner_tells_and_the_time_that_it_took_is_known() -> None:
     async def story() -> None:
         variant = Variant()
@@ -171,5 +184,10 @@ def test_a_copy_is_loaded_whatever_the_busy_owner_tells_and_the_time_that_it_too
         variant.newcomer.gate.set()
         await variant.settled()
         assert (variant.slot(busy), variant.waits.loads_s[busy]) == (1, 2.5)
+        variant.ready.offer(2, incarnation(2, FakeContainer()))  # what is known of copies is old then
+        variant.newcomer.has = True
+        assert variant.ready.pick(busy).slot.number == 0
+        await variant.settled()
+        assert variant.waits.loads_s[busy] == 2.5, "an instance that has the model loads nothing"
 
     run(story())

@@ -1,8 +1,8 @@
 """A plan as the live endpoint carries it out, on virtual time: the real router, pool, sizer, keeper and disk tier.
 
 Only the edges are fake: a host whose instances are objects, a store whose downloads take as long as the profile says, a
-loader whose models load, predict and unload in the profile's time. Its measured sizes are the booked ones. No call
-times out, as none does in the simulator.
+loader whose models load, predict and unload in the profile's time. Its measured sizes are the booked ones, and its
+measured waits the expected ones. No call times out, as none does in the simulator.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ import httptools
 
 from tests.endpoint.helpers.passages import passage
 from tests.sdk.helpers.virtual_loop import VirtualLoop, run
+from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
@@ -51,6 +52,7 @@ from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
 from torpor_container.running.runners import Runner, Scripted
 from torpor_container.wire import Fault
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import ONLY_LOADED, TARGET_MODEL
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
@@ -59,6 +61,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.holding import HoldLimits
@@ -154,6 +157,7 @@ async def _lived(
         factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, watcher.set_up, timing=timing
     )
     pool = InstancePool(ENDPOINT, variant, factory, SlotNumbers())
+    pool.waits = BookedWaits(ExpectedWaits(factories.profiles, plan.machine.threads, plan.machine.processors))
     live = FleetEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
     router = Router(roster, lambda: 0.0, strict=False)
@@ -335,12 +339,13 @@ class Door(asyncio.Protocol):
             self._answering = asyncio.create_task(self._invoke())
 
     async def _load(self, model: str) -> None:
+        timing = Timing(asyncio.get_running_loop().time)
         try:
-            await self._kept.load(model, Timing(asyncio.get_running_loop().time))
+            await self._kept.load(model, timing)
         except ContainerError as error:
             self._answer(error.status)
         else:
-            self._answer(200)
+            self._answer(200, body=json.dumps({"model": model, "hit": timing.hit}).encode())
 
     async def _invoke(self) -> None:
         timing, invocation, fault = Timing(asyncio.get_running_loop().time), Invocation(b""), ""
@@ -386,6 +391,17 @@ class Store:
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:
         return []
+
+
+class BookedWaits(WaitEstimates):
+    """Waits as the profiles have them, whatever was measured."""
+
+    def __init__(self, expected: ExpectedWaits) -> None:
+        super().__init__()
+        self._expected = expected
+
+    def is_load_quicker(self, model: str, instance: PlacedInstance) -> bool:
+        return self._expected.is_load_quicker(model, instance.in_flight)
 
 
 class TimedDisk(UnpackedArtifacts):

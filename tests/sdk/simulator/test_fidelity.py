@@ -35,7 +35,8 @@ def ticks(seconds: float) -> float:
 # -- what both are given, and what they make of it ---------------------------------------------------------------------
 @dataclass(frozen=True)
 class Story:
-    """`decisions` are of all instances in the order in which they were made, each with its slot."""
+    """`decisions` are of all instances in the order in which they were made, each with its slot: those of one moment by
+    slots, since a request's own load and that of a second copy begin at one moment at two instances."""
 
     decisions: list[tuple[str, Decision]]
     spans: list[Span]
@@ -57,17 +58,26 @@ class SimulationInputs:
         simulation.run(self.trace)
         spans = [Span(life.slot, life.began_s, life.ready_s, life.ended_s) for life in simulation.lives]
         answers = [Answered(call.model, call.arrived_s, call.done_s, call.failed) for call in calls]
-        return Story(decisions, self._whole(spans), sorted(answers, key=_arrival), simulation.counts.downloads)
+        return Story(
+            sorted(decisions, key=_moment),
+            self._whole(spans),
+            sorted(answers, key=_arrival),
+            simulation.counts.downloads,
+        )
 
     def live(self) -> Story:
         decisions: list[tuple[str, Decision]] = []
         told = lived(self.plan, self.profiles, self.trace, lambda *decided: decisions.append(decided))
-        return Story(decisions, self._whole(told.spans), told.answers, told.downloads)
+        return Story(sorted(decisions, key=_moment), self._whole(told.spans), told.answers, told.downloads)
 
     def _whole(self, spans: list[Span]) -> list[Span]:
         """In one order. A number of instances that is given has no end of its own."""
         ends = self.plan.sizes is not None
         return sorted((span if ends else replace(span, ended_s=None) for span in spans), key=_start)
+
+
+def _moment(decided: tuple[str, Decision]) -> tuple[float, str]:
+    return decided[1].at_s, decided[0]
 
 
 def _arrival(answer: Answered) -> float:

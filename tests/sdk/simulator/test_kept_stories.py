@@ -84,7 +84,7 @@ STORIES: dict[str, str] = {
     "serverless": "637 e2cfd0e2d763a6f4",
     "asynchronous": "1690 6e96aa8bb2985b45",
     "batches": "1839 73e3fdce252edc39",
-    "a pipeline": "584 ee820f5f0b97cf2e",
+    "a pipeline": "586 6b2e260092ad80bd",
     "a device": "3207 c4f44e2317da0f41",
     "two instances with a device, GDSF": "1594 253f7f6af4d99d51",
     "a hundred instances, played apart": "678 91cd8a7ff8e94c30",

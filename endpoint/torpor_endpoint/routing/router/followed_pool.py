@@ -106,6 +106,7 @@ class FollowedPool(VariantPool):
     def close(self) -> None:
         """Take no more requests. Those in flight are answered."""
         self.closed = True
+        self._newcomers.end()
         self.traffic.touch()
         for name in list(self._followed):
             self._leave(name)

@@ -57,7 +57,10 @@ class SimulatedHandovers:
         if self.catch_up is not None:
             self.catch_up(handover.newcomer)
         self._due.add(model, handover)
-        handover.newcomer.kernel.soon(self._start, handover.newcomer)
+        if handover.copies:
+            self._start(handover.newcomer)
+        else:  # the former owner is asked first
+            handover.newcomer.kernel.soon(self._start, handover.newcomer)
 
     def _start(self, newcomer: SimulatedInstance) -> None:
         while (due := self._due.next(newcomer)) is not None:
