@@ -44,6 +44,7 @@ def test_last():
 TEXTS = {**dict.fromkeys("acdegh", QUICK), **dict.fromkeys("bf", CRASHES), "i": "import no_such_module\n"}
 
 
+@pytest.mark.thorough
 def test_a_crash_and_a_failed_import_cost_one_test_each(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for name, text in TEXTS.items():

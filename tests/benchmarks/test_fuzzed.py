@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_no_changed_request_is_accepted_and_no_bytes_are_a_fault_of_the_endpoints(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.fuzzed", "--signed", "400", "--bytes", "1000", "--seed", "1"]

@@ -45,6 +45,7 @@ def test_without_any_compiler_the_build_says_so(tmp_path: Path) -> None:
     assert "there is no C compiler" in printed
 
 
+@pytest.mark.thorough
 def test_the_sources_of_the_extension_belong_to_the_source_distribution(tmp_path: Path) -> None:
     import tarfile
 

@@ -20,12 +20,14 @@ METADATA = {
 
 LONG = (
     "01-quickstart",
+    "02-save-with-mme",
     "03-right-size",
     "04-scale-to-zero",
     "05-policies",
     "06-replay",
     "07-compare-versions",
     "09-components",
+    "10-choose-by-need",
     "11-flat-trees",
     "12-register-and-deploy",
 )

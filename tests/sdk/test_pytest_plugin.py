@@ -200,6 +200,7 @@ def test_each_worker_of_xdist_gets_an_endpoint_of_its_own(tmp_path: Path, tempor
     assert len(set(seen.read_text().split())) == 2
 
 
+@pytest.mark.thorough
 def test_with_a_projects_own_options_each_test_finds_nothing_of_those_before(tmp_path: Path, temporary: Path) -> None:
     assert "2 passed" in session(tmp_path, temporary, ANEW)
 

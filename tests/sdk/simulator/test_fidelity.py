@@ -159,7 +159,9 @@ def loads_at_once(story: Story) -> int:
 
 
 # -- one instance ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("policy", "share", "seed"), [("LRU", 5, 1), ("GDSF", 12, 4)])
+@pytest.mark.parametrize(
+    ("policy", "share", "seed"), [("LRU", 5, 1), pytest.param("GDSF", 12, 4, marks=pytest.mark.thorough)]
+)
 def test_a_single_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share, policy=policy))
@@ -188,6 +190,7 @@ def test_models_that_are_not_kept_are_unloaded_alike(rests: Rests | None) -> Non
     assert reasons["ModelCacheSetting is Disabled" if rests is None else "nobody calls"] > 20
 
 
+@pytest.mark.thorough
 def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room_for_all() -> None:
     """Sixteen, each called by a timer of its own, and memory for three: some come, and leave before their call."""
     taken, rng = profiles(13), random.Random(13)
@@ -225,7 +228,7 @@ def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_
 
 
 # -- several instances -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("instances", "seed"), [(2, 7), (3, 8)])
+@pytest.mark.parametrize(("instances", "seed"), [(2, 7), pytest.param(3, 8, marks=pytest.mark.thorough)])
 def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share=10), instances)
@@ -235,7 +238,7 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
     assert min(decided.values()) > 100
 
 
-@pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
+@pytest.mark.parametrize("keep_alive", [pytest.param("fixed", marks=pytest.mark.thorough), "histogram"])
 def test_a_variant_sleeps_and_wakes_alike(keep_alive: str) -> None:
     """A slot's disk outlives its instance: its artifacts are not downloaded again."""
     taken = profiles(9)
@@ -246,7 +249,7 @@ def test_a_variant_sleeps_and_wakes_alike(keep_alive: str) -> None:
     assert story.downloads < counted(story)["load"]
 
 
-@pytest.mark.parametrize("seed", [10, 11])
+@pytest.mark.parametrize("seed", [10, pytest.param(11, marks=pytest.mark.thorough)])
 def test_a_variant_scales_out_and_in_alike(seed: int) -> None:
     taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 4, concurrency=2), idle_s=90.0)

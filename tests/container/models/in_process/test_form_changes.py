@@ -113,6 +113,7 @@ def test_weights_stay_private_where_a_setting_says_so_or_nothing_proves_a_form(
     assert (state(one, "m")[1], list(machine.mapped.rglob("*"))) == ([], [])
 
 
+@pytest.mark.thorough
 def test_a_hot_model_has_weights_of_its_own_again_and_a_seldom_one_keeps_its_file(machine: Machine) -> None:
     for name in ("hot", "seldom"):
         machine.put(name, network(len(name)))

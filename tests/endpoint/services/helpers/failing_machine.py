@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
+import pytest
+
 from torpor_account.s3.access.embedded import ObjectHead, Storage, StorageAway
 from torpor_account.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
 from torpor_endpoint.services.jobs.work import WorkThreads
@@ -20,7 +22,15 @@ STORE = "the store is away"
 STORE_AFTER = "the store has it, and does not say so"
 DATABASE = "the database is away"
 COMMIT = "the database has it, and does not say so"
-KINDS = (DISK, DESCRIPTORS, STORE, STORE_AFTER, DATABASE, COMMIT)
+KINDS = [
+    DISK,
+    pytest.param(DESCRIPTORS, marks=pytest.mark.thorough),
+    STORE,
+    pytest.param(STORE_AFTER, marks=pytest.mark.thorough),
+    DATABASE,
+    COMMIT,
+]
+"""What fails, as the parameters of a test. Where no descriptor is left, the same steps fail as on a full disk."""
 
 
 class FailingMachine:

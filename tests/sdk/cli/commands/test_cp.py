@@ -24,6 +24,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "Town.json"
 
 
+@pytest.mark.thorough
 def test_a_bare_model_is_packed_and_can_be_called(run: Run, endpoint: torpor.Local, model: Path) -> None:
     first = run(model, endpoint.model_data_url)
     second = run(model, endpoint.model_data_url, "--no-check")

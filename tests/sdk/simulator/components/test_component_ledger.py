@@ -120,7 +120,7 @@ def test_of_strict_components_the_answered_requests_are_played_again(tmp_path: P
 MANY = {f"m{number}": ModelProfile(f"m{number}", 20_000, 20_000, load_s=0.2, predict_s=0.05) for number in range(8)}
 
 
-@pytest.mark.parametrize("copies", [0, 2])
+@pytest.mark.parametrize("copies", [pytest.param(0, marks=pytest.mark.thorough), 2])
 def test_a_component_of_many_models_beside_others_is_played_again_with_the_same_hits(
     tmp_path: Path, copies: int
 ) -> None:
@@ -154,7 +154,9 @@ COLOURS = {
 }
 
 
-@pytest.mark.parametrize(("copies", "room_bytes"), [(0, 60_000), (1, 20_000), (2, 30_000)])
+@pytest.mark.parametrize(
+    ("copies", "room_bytes"), [(0, 60_000), (1, 20_000), pytest.param(2, 30_000, marks=pytest.mark.thorough)]
+)
 def test_adapters_are_played_again_with_the_same_loads(tmp_path: Path, copies: int, room_bytes: int) -> None:
     rng = random.Random(copies)
     calls = [

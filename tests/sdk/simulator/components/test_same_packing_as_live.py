@@ -113,7 +113,15 @@ def simulated(capacity: Variant, sizes: Kinds, story: list[Change]) -> list[Plac
     return found
 
 
-@pytest.mark.parametrize("capacity", [FIXED, IDLE, CONSOLIDATION, KEPT], ids=["fixed", "idle", "consolidation", "kept"])
+@pytest.mark.parametrize(
+    "capacity",
+    [
+        pytest.param(FIXED, id="fixed"),
+        pytest.param(IDLE, id="idle", marks=pytest.mark.thorough),
+        pytest.param(CONSOLIDATION, id="consolidation", marks=pytest.mark.thorough),
+        pytest.param(KEPT, id="kept"),
+    ],
+)
 @settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(kinds(1500, 2400, 3600), changes)
 def test_copies_stand_where_the_live_endpoint_places_them(capacity: Variant, sizes: Kinds, story: list[Change]) -> None:

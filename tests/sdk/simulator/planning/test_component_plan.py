@@ -55,6 +55,7 @@ def cheapest_of_all(search: Search) -> float | None:
     return min(usd, default=None)
 
 
+@pytest.mark.thorough
 @settings(max_examples=6, deadline=None)
 @given(st.integers(1, 3), st.sampled_from((300, 1200, 3000, 6000)), st.floats(0.02, 0.4), st.integers(0, 99))
 def test_a_plan_of_components_is_as_cheap_as_the_best_of_every_way(
@@ -125,6 +126,7 @@ def test_the_calls_that_deploy_components_give_each_its_own_name_and_keep_the_sc
     }
 
 
+@pytest.mark.thorough
 def test_the_fewest_instances_hold_all_copies_and_one_less_does_not() -> None:
     scenario = fewest_instances(ComponentScenario(one_for_each(SIXTY, memory_mib=1500), "ml.m5.large"))
     assert scenario.instances == 15  # four on each

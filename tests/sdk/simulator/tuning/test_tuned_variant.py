@@ -49,6 +49,7 @@ def tuned(seed: int = 0, evaluations: int = 32, space: TuneSpace = GRID, slo_s: 
     return tune(bursts(), slo_s=slo_s, quantile=QUANTILE, space=space, evaluations=evaluations, seeds=1, seed=seed)
 
 
+@pytest.mark.thorough
 def test_a_tenth_of_brute_force_comes_within_3_percent_of_its_price() -> None:
     inputs = bursts()
     knobs = GRID.knobs(PRICES, batches=False)
