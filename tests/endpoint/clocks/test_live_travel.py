@@ -74,6 +74,7 @@ def test_it_sleeps_after_twenty_minutes_and_a_call_wakes_it(live: LiveEndpoint) 
     assert time.monotonic() - began_s < 20 * 60  # not even the first twenty minutes were waited for
 
 
+@pytest.mark.thorough
 def test_a_variant_that_knows_its_callers_wakes_before_the_next_call(live: LiveEndpoint) -> None:
     name = sleeping(live, "known", TORPOR_KEEP_ALIVE="histogram")
     for _ in range(11):

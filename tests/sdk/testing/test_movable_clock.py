@@ -51,6 +51,7 @@ def test_an_earlier_endpoint_of_the_name_counts_in_no_metric(travelling: SharedP
             assert_metric(endpoint, "Invocations", "Sum", calls)
 
 
+@pytest.mark.thorough
 def test_a_story_is_told_at_the_endpoints_time(travelling: SharedProcess, clock: MovableClock, models: Path) -> None:
     with travelling.local(models, name="story") as endpoint:
         clock.advance(days=2)

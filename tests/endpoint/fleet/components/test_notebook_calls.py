@@ -199,6 +199,7 @@ def test_multiple_models_on_an_endpoint(live: LiveEndpoint) -> None:
     cleared(live, "several", "one", "two", "three")
 
 
+@pytest.mark.thorough
 def test_a_rolling_update_of_a_component(live: LiveEndpoint) -> None:
     endpoint(live, "rolling", "ml.g5.4xlarge", 1, 4)
     component(live, "rolling", "old", 1, copies=2)

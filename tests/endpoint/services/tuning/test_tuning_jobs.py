@@ -59,6 +59,7 @@ def test_a_tuning_job_runs_its_training_jobs_and_tells_the_best(training: Traini
     asyncio.run(story())
 
 
+@pytest.mark.thorough
 def test_the_built_in_algorithm_has_its_own_metrics(training: TrainingFolder) -> None:
     async def story() -> None:
         put(training.bucket, {"rows/a.csv": b"".join(b"%d,%d\n" % (at % 2, at) for at in range(20))})
