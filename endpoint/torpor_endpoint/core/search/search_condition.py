@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from torpor_endpoint.core.search.record_property import PropertyType, RecordProperty, number_of, values_at
 
-EQUALS, NOT_EQUALS, EXISTS, NOT_EXISTS = "Equals", "NotEquals", "Exists", "NotExists"
+EQUALS, EXISTS, NOT_EXISTS = "Equals", "Exists", "NotExists"
 CONTAINS, IN = "Contains", "In"
 ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "GreaterThan": operator.gt,

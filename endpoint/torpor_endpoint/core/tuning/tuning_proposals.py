@@ -63,13 +63,16 @@ def bayesian(ranges: Sequence[ParameterRange], results: Sequence[TrialResult], d
 
 def _likely(one: ParameterRange, good: Sequence[TrialResult], others: Sequence[TrialResult], dice: Dice) -> str:
     """The candidate that is likeliest among the good results, compared with the others."""
-    near, far = _Estimate(one, good), _Estimate(one, others)
+    near, far = ShareEstimate(one, good), ShareEstimate(one, others)
     shares = [near.draw(dice) for _ in range(CANDIDATES)]
     return one.value(max(shares, key=lambda share: log(near.density(share)) - log(far.density(share))))
 
 
-class _Estimate:
-    """Where the results are in one range: a kernel around each, and a share of the whole range."""
+class ShareEstimate:
+    """Where the results are in one range: a kernel around each, and a share of the whole range.
+
+    The kernels are as wide as the range divided by one more than there are results, and at least NARROWEST.
+    """
 
     def __init__(self, one: ParameterRange, results: Sequence[TrialResult]) -> None:
         self._range = one
@@ -82,7 +85,7 @@ class _Estimate:
             return dice()
         if isinstance(self._range, Choices):
             return self._shares[at]
-        share = NormalDist(self._shares[at], self._width).inv_cdf(min(max(dice(), 1e-9), 1 - 1e-9))
+        share = NormalDist(self._shares[at], self._width).inv_cdf(max(dice(), 1e-9))
         return min(max(share, 0.0), 1.0)
 
     def density(self, share: float) -> float:

@@ -48,13 +48,19 @@ WHOLE, EMPTY = named("Channels", PropertyType.WHOLE), named("Empty", PropertyTyp
         (TEXT, "Contains", "ris", True),
         (TEXT, "In", "rose, iris-7", True),
         (TEXT, "In", "iris", False),
+        (KIND, "Contains", "line", True),
+        (KIND, "In", "tree,linear", True),
         (NUMBER, "Equals", "7.0", True),
         (NUMBER, "GreaterThan", "7", False),
         (NUMBER, "GreaterThanOrEqualTo", "7", True),
+        (NUMBER, "GreaterThanOrEqualTo", "6", True),
         (NUMBER, "LessThan", "7.5", True),
         (TIME, "GreaterThan", "2025-12-31T23:59:59", True),
         (TIME, "LessThanOrEqualTo", "2026-01-01T01:00:00+01:00", True),
+        (TIME, "LessThan", "2026-01-01T01:00:00+01:00", False),
         (ISOLATED, "Equals", "False", True),
+        (ISOLATED, "Equals", "TRUE", False),
+        (ISOLATED, "NotEquals", "true", True),
         (RATE, "LessThan", "0.5", True),
         (RATE, "Equals", "0.250", True),
         (DEPTH, "Equals", "6", True),  # a decimal is treated as an integer beside one
@@ -64,11 +70,15 @@ WHOLE, EMPTY = named("Channels", PropertyType.WHOLE), named("Empty", PropertyTyp
         (KIND, "NotEquals", "5", True),
         (URI, "Equals", "s3://b/y", True),
         (URI, "NotEquals", "s3://b/y", False),
+        (URI, "Contains", "//a", True),
+        (URI, "In", "s3://b/y,s3://c/z", True),
         (GONE, "NotEquals", "x", True),
         (GONE, "Equals", "x", False),
         (GONE, "NotExists", None, True),
         (WHOLE, "Exists", None, True),
         (EMPTY, "Exists", None, False),
+        (EMPTY, "NotExists", None, True),
+        (WHOLE, "NotExists", None, False),
     ],
 )
 def test_each_operator_compares_as_the_property_s_type_says(
@@ -88,6 +98,9 @@ def test_each_operator_compares_as_the_property_s_type_says(
         (NUMBER, "Contains", "7", "for text properties, and 'Version' is none"),
         (TIME, "LessThan", "yesterday", "'Made' is a time, and Value 'yesterday'"),
         (ISOLATED, "Equals", "no", "'Isolated' is true or false"),
+        (ISOLATED, "LessThan", "true", "'Isolated' is neither"),
+        (TIME, "In", "2026-01-01", "for text properties, and 'Made' is none"),
+        (KIND, "Contains", None, "operator Contains needs a Value"),
         (RATE, "LessThan", "much", "needs a number as Value, and 'much'"),
         (WHOLE, "Equals", "train", "'Channels' has properties of its own"),
     ],
@@ -136,6 +149,7 @@ def test_an_expression_holds_as_all_or_any_of_its_parts_in_any_nesting(tree: Any
         flat = SearchExpression(parts, all_of)
         nested = SearchExpression((SearchExpression(parts[:1], all_of), *parts[1:]), all_of)
         assert flat.holds(tree) is nested.holds(tree) is expected
+    assert SearchExpression(parts).holds(tree) is all(held), "all, unless it says otherwise"
 
 
 @given(st.lists(st.floats(-3, 3), max_size=4), st.floats(-3, 3))

@@ -17,6 +17,7 @@ def paged(order: SearchOrder, records: dict[str, Any], limit: int) -> list[Posit
     more = True
     while more:
         page, more = order.page(positions, found[-1] if found else None, limit)
+        assert page or not records, "no page is empty"
         found += page
     return found
 
@@ -34,8 +35,8 @@ def test_pages_are_the_whole_in_order_and_what_lacks_the_property_comes_last(
 
 def test_hyperparameters_sort_as_numbers_and_words_after_them() -> None:
     order = SearchOrder(RecordProperty("p", ("p",), PropertyType.WRITTEN_NUMBER), descending=False)
-    values = {"a": "10", "b": "9", "c": "auto", "d": None, "e": "0.5"}
-    assert [name for _, _, name in paged(order, values, 2)] == ["e", "b", "a", "c", "d"]
+    values = {"a": "10", "b": "9", "c": "auto", "d": None, "e": "0.5", "f": "0", "g": "all"}
+    assert [name for _, _, name in paged(order, values, 2)] == ["f", "e", "b", "a", "g", "c", "d"]
 
 
 def test_a_number_that_is_none_comes_last() -> None:

@@ -55,6 +55,12 @@ def test_one_number_is_a_range() -> None:
     assert NumberRange("eta", 0.3, 0.3).value(0.9) == "0.3"
 
 
+def test_a_value_beyond_the_range_has_the_share_of_its_end_and_numbers_are_linear_unless_they_say() -> None:
+    numbers = NumberRange("eta", 0.0, 1.0)
+    assert [numbers.share(value) for value in ("-1", "0.5", "3")] == [0.0, 0.5, 1.0]
+    assert numbers.scaling == "Linear"
+
+
 def numbers(kind: str, least: str, most: str, **more: str) -> dict[str, list[dict[str, str]]]:
     return {f"{kind}ParameterRanges": [{"Name": "x", "MinValue": least, "MaxValue": most, **more}]}
 
@@ -68,6 +74,7 @@ def numbers(kind: str, least: str, most: str, **more: str) -> dict[str, list[dic
         (numbers("Integer", "1", "100", ScalingType="Linear"), "Linear"),
         (numbers("Integer", "1", "3", ScalingType="Logarithmic"), "Logarithmic"),
         (numbers("Continuous", "0", "0.9", ScalingType="ReverseLogarithmic"), "ReverseLogarithmic"),
+        (numbers("Continuous", "0.5", "0.5", ScalingType="ReverseLogarithmic"), "ReverseLogarithmic"),
     ],
 )
 def test_the_scaling_is_the_given_one_or_fits_the_range(given: dict[str, list[dict[str, str]]], scaling: str) -> None:
@@ -81,7 +88,7 @@ def test_the_scaling_is_the_given_one_or_fits_the_range(given: dict[str, list[di
     [
         ({}, "at least one"),
         (numbers("Integer", "1.5", "3"), "whole numbers"),
-        (numbers("Continuous", "a", "3"), "must be numbers"),
+        (numbers("Continuous", "a", "3"), "must be numbers."),
         (numbers("Continuous", "nan", "3"), "MinValue must not be more"),
         (numbers("Continuous", "0", "inf"), "MinValue must not be more"),
         (numbers("Integer", "4", "3"), "MinValue must not be more"),
