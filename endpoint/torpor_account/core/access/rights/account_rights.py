@@ -32,11 +32,16 @@ def _log_stream(params: Params, place: AccessPlace) -> Sequence[str | None]:
     return [group and f"{group}:log-stream:{params.get('logStreamName', '')}" for group in _log_group(params, place)]
 
 
+def _name(kind: str, member: str, params: Params, place: AccessPlace) -> str:
+    """The name that a call gives, or an empty text. A call without a user's name means the caller."""
+    return params.get(member) or (place.user if kind == "user" else "")
+
+
 def _iam(kind: str, member: str) -> Resources:
-    """A path in the call is that of something new. A call without a user's name means the caller."""
+    """A path in the call is that of something new."""
 
     def resources(params: Params, place: AccessPlace) -> Sequence[str | None]:
-        name = params.get(member) or (place.user if kind == "user" else "")
+        name = _name(kind, member, params, place)
         path = params.get("Path") or place.path_of(kind, name)
         return [f"arn:aws:iam::{place.account}:{kind}{path}{name}"] if name else [None]
 
@@ -47,9 +52,10 @@ def _renamed(kind: str, member: str) -> Resources:
     """What gets another name or path, under its old ARN and its new one: the caller needs both."""
 
     def resources(params: Params, place: AccessPlace) -> Sequence[str | None]:
-        old = params.get(member) or ""
+        old = _name(kind, member, params, place)
         path, name = params.get("NewPath") or place.path_of(kind, old), params.get(f"New{member}") or old
-        return [*_iam(kind, member)(params, place), f"arn:aws:iam::{place.account}:{kind}{path}{name}"]
+        new = f"arn:aws:iam::{place.account}:{kind}{path}{name}" if name else None
+        return [*_iam(kind, member)(params, place), new]
 
     return resources
 

@@ -21,7 +21,7 @@ Resources = Callable[[Params, AccessPlace], Sequence[str | None]]
 Keys = Callable[[Params, AccessPlace], Mapping[str, Sequence[Any]]]
 """The service's own condition keys of a call, without the name of the service. A key without values is absent."""
 
-PREFIXES: Mapping[str, str] = {"sagemaker-runtime": "sagemaker", "sagemaker-metrics": "sagemaker", "events": "events"}
+PREFIXES: Mapping[str, str] = {"sagemaker-runtime": "sagemaker", "sagemaker-metrics": "sagemaker"}
 """The name of a service in actions, where it is not botocore's."""
 
 DEFAULT_ROLE = "TorporRole"

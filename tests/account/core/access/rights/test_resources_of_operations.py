@@ -84,6 +84,10 @@ def resources(service: str, operation: str) -> Sequence[str | None]:
     return [None]
 
 
+def test_services_with_rows_are_those_that_aws_has() -> None:
+    assert all(service_model(service).operation_names for service in RIGHTS)
+
+
 @pytest.mark.parametrize("service", sorted(RIGHTS))
 def test_a_row_is_of_an_operation_that_aws_has_and_names_its_resource(service: str) -> None:
     assert set(RIGHTS[service]) <= set(service_model(service).operation_names)
@@ -105,7 +109,9 @@ def test_a_row_is_of_an_operation_that_aws_has_and_names_its_resource(service: s
         ("CreateRole", {"RoleName": "r", "Path": "/p/"}, ["role/p/r"]),
         ("UpdateUser", {"UserName": "u", "NewUserName": "v"}, ["user/boss/u", "user/boss/v"]),
         ("UpdateUser", {"UserName": "u", "NewPath": "/p/"}, ["user/boss/u", "user/p/u"]),
+        ("UpdateUser", {}, ["user/boss/me", "user/boss/me"]),
         ("UpdateGroup", {"GroupName": "g"}, ["group/boss/g", "group/boss/g"]),
+        ("UpdateGroup", {}, [None, None]),
         ("GetPolicy", {}, [None]),
         ("SimulatePrincipalPolicy", {}, [None]),
     ],
