@@ -125,8 +125,7 @@ class NeedNotMet(Exception):
 def queued_ms(in_flight: int, processors: int, predict_ms: float | None) -> float:
     """How long a call waits at an instance for the `in_flight` ones that it has, if each takes as long as this one and
     a processor does one at a time."""
-    ahead = in_flight + 1 - processors
-    return 0.0 if ahead <= 0 else ahead / processors * (predict_ms or 0.0)
+    return max(0, in_flight + 1 - processors) / processors * (predict_ms or 0.0)
 
 
 def outlook_of(model: GroupedModel, state: ModelState, rows: int, calls_expected: float) -> ModelOutlook:

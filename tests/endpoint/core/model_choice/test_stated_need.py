@@ -10,6 +10,8 @@ def test_a_need_is_pairs_with_commas_between_them() -> None:
     assert read_need("") == read_need("  ") == StatedNeed()
     text = "latency_ms=20, min_accuracy=0.9,max_cost=1e-4 ,rows=32,nearest=true"
     assert read_need(text) == StatedNeed(20.0, 0.9, 1e-4, 32, nearest=True)
+    assert read_need("min_accuracy=0,rows=1,nearest=false") == StatedNeed(min_accuracy=0.0, rows=1)
+    assert read_need("min_accuracy=1,rows=1000000000") == StatedNeed(min_accuracy=1.0, rows=10**9)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,10 @@ def test_a_need_is_pairs_with_commas_between_them() -> None:
         ("max_cost=-1", "max_cost=-1 must be dollars for one request"),
         ("rows=1.5", "rows=1.5 must be a whole number"),
         ("rows=0", "rows=0 must be a whole number"),
+        ("rows=1000000001", "rows=1000000001 must be a whole number from 1 to 1000000000"),
+        ("rows=+5", "rows=+5 must be a whole number"),
+        ("rows=\u0663", "rows=\u0663 must be a whole number"),
+        ("min_accuracy=1.5", "min_accuracy=1.5 must be a number from 0 to 1"),
         ("nearest=yes", "nearest=yes must be true or false"),
         ("rows=1,rows=1", "rows is there twice"),
     ],
