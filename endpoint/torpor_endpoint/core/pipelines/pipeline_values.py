@@ -85,16 +85,14 @@ def parsed_path(text: str) -> tuple[str | int, ...]:
         if found is None:
             raise BadExpression(f"{text!r} is no path.")
         plain, index, *quoted = found.groups()
-        parts.append(int(index) if index is not None else plain or next((one for one in quoted if one is not None), ""))
+        parts.append(int(index) if index is not None else plain or next(one for one in quoted if one is not None))
         at = found.end()
     return tuple(parts)
 
 
 def _item(items: list[Any], part: str | int) -> Any:
-    if isinstance(part, int):
-        if part < len(items):
-            return items[part]
-        raise KeyError(part)
+    if isinstance(part, int) and part < len(items):
+        return items[part]
     for item in items:
         if isinstance(item, Mapping) and any(item.get(name) == part for name in NAMED):
             return item
@@ -127,7 +125,7 @@ def _calls(value: Any) -> Iterator[tuple[str, Any]]:
 def _check_members(function: str, argument: Any) -> None:
     """Raises BadExpression for a function without what it needs, or with what Torpor does not know."""
     match function, argument:
-        case "Std:Join", {"Values": list(), **more} if isinstance(more.pop("On", ""), str) and not more:
+        case "Std:Join", {"Values": list(), "On": str(), **more} | {"Values": list(), **more} if not more:
             return
         case "Std:JsonGet", {"Path": str(), **more} if more.keys() in ({"PropertyFile"}, {"S3Uri"}):
             return
@@ -143,7 +141,7 @@ _NEEDS: Final = {
 def _got(argument: Any) -> tuple[str, tuple[Any, ...]]:
     """The kind of what `Get` refers to, and its path."""
     kind, *path = parsed_path(argument) if isinstance(argument, str) and argument else (None,)
-    known = {"Parameters": len(path) == 1, "Steps": len(path) > 1, "Execution": path[:1] and path[0] in EXECUTION}
+    known = {"Parameters": len(path) == 1, "Steps": len(path) > 1, "Execution": bool(path) and path[0] in EXECUTION}
     if not known.get(str(kind)):
         raise BadExpression(f"Get {argument!r} is not supported by Torpor.")
     return str(kind), tuple(path)
@@ -169,9 +167,9 @@ def _text(value: Any) -> str:
 
 def _json_get(argument: Any, scope: ValueScope) -> Any:
     address = _address(argument, scope)
-    path = str(argument.get("Path", ""))
+    path: str = argument["Path"]
     try:
-        return at_path(scope.files[address], parsed_path(path.removeprefix("$").removeprefix(".")))
+        return at_path(scope.files[address], parsed_path(path.removeprefix("$")))
     except KeyError:
         raise BadExpression(f"The file {address} has nothing at the path {path}.") from None
 

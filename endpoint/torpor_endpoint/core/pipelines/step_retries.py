@@ -33,7 +33,7 @@ def retry_after_s(
     """After how many seconds the step begins again; None if it has failed for good. `tried` is how often it was tried,
     and `elapsed_s` how long ago it first began."""
     policy = next((one for one in policies if fault is not None and fault.value in one["ExceptionType"]), None)
-    if policy is None or tried > min(policy.get("MaxAttempts", ATTEMPTS_MAX), ATTEMPTS_MAX):
+    if policy is None or tried > policy.get("MaxAttempts", ATTEMPTS_MAX):
         return None
     if elapsed_s > policy.get("ExpireAfterMin", float("inf")) * 60:
         return None

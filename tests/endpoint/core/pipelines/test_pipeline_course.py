@@ -25,6 +25,10 @@ def next_of(defined: PipelineDefinition, seen: dict[str, StepSeen], parallel: in
     return advance(defined, seen, parallel, stopping=False)
 
 
+def test_a_step_has_one_of_aws_s_states() -> None:
+    assert list(StepStatus) == ["Executing", "Succeeded", "Failed", "Stopped"]
+
+
 def test_a_step_begins_once_all_before_it_have_succeeded() -> None:
     assert next_of(FORK, {}) == Advance(("a", "b"))
     assert next_of(FORK, {"a": DONE, "b": RUNS}) == Advance(("c",))
@@ -57,6 +61,14 @@ def test_one_branch_of_a_condition_runs_and_whoever_waits_for_the_condition_wait
     assert next_of(BRANCH, {"if": YES, "free": DONE, "yes": RUNS}) == Advance()
     assert next_of(BRANCH, {"if": YES, "free": DONE, "yes": DONE}) == Advance(("after",))
     assert next_of(BRANCH, {"if": YES, "free": DONE, "yes": DONE, "after": DONE}) == Advance(over=True)
+
+
+def test_a_step_of_a_branch_that_waits_for_its_condition_waits_for_that_alone() -> None:
+    inside = [step("first"), step("second", DependsOn=["if"])]
+    read = read_definition(definition(condition("if", inside, []), step("after", DependsOn=["if"])))
+    assert next_of(read, {"if": YES}) == Advance(("first", "second"))
+    assert next_of(read, {"if": YES, "first": DONE, "second": RUNS}) == Advance()
+    assert next_of(read, {"if": YES, "first": DONE, "second": DONE}) == Advance(("after",))
 
 
 def test_a_step_that_waits_for_one_of_the_other_branch_never_begins() -> None:

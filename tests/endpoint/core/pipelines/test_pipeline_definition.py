@@ -13,7 +13,6 @@ import pytest
 from torpor_endpoint.core.pipelines.pipeline_definition import (
     BadDefinition,
     Guard,
-    PipelineParameter,
     read_definition,
 )
 from torpor_endpoint.core.pipelines.pipeline_values import BadExpression, ValueScope, evaluated
@@ -43,7 +42,7 @@ def test_a_step_comes_after_those_that_it_names_and_those_that_its_values_name()
 
 
 def test_the_steps_of_a_condition_have_its_branch() -> None:
-    inner = condition("inner", [step("deep")], [])
+    inner = condition("inner", [step("deep", arguments={"x": GET})], [])
     read = read_definition(definition(step("a"), condition("if", [step("yes", arguments={"x": GET})], [inner])))
     guards = {one.name: one.guard for one in read.steps}
     assert guards == {
@@ -53,29 +52,37 @@ def test_the_steps_of_a_condition_have_its_branch() -> None:
         "inner": Guard("if", False),
         "deep": Guard("inner", True),
     }
-    assert read.step("if").after == ()
+    assert read.step("if").after == read.step("inner").after == ()
     assert read.step("yes").after == ("a",)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "value"),
-    [("String", "a", "a"), ("Integer", "3", 3), ("Float", "0.5", 0.5), ("Boolean", "True", True)],
-)
-def test_a_parameter_reads_its_type(kind: str, text: str, value: Any) -> None:
-    assert PipelineParameter("x", kind, None).read(text) == value
+@pytest.mark.parametrize("kind", ["Processing", "Training", "Transform", "Tuning", "Model", "RegisterModel", "Fail"])
+def test_a_step_of_each_kind_is_read_with_all_that_it_has(kind: str) -> None:
+    file = {"PropertyFileName": "r", "OutputName": "o", "FilePath": "r.json"}
+    shown = {"DisplayName": "A", "Description": "first", "CacheConfig": {}}
+    given = step("a", kind, {"x": 1}, PropertyFiles=[file], DependsOn=["c", "b", "c"], **shown)
+    one, *_ = read_definition(definition(given, step("b"), step("c"))).steps
+    assert (one.name, one.kind, one.arguments, one.after, one.guard) == ("a", kind, {"x": 1}, ("b", "c"), None)
+    assert (one.property_files, one.display_name, one.description) == ((file,), "A", "first")
 
 
-@pytest.mark.parametrize(
-    ("parameter", "text", "said"),
-    [
-        (PipelineParameter("x", "Integer", None), "a", "must be of type Integer"),
-        (PipelineParameter("x", "Boolean", None), "yes", "must be of type Boolean"),
-        (PipelineParameter("x", "String", None, ("a", "b")), "c", "must be one of a, b"),
-    ],
-)
-def test_a_parameter_refuses_what_is_not_of_its_type(parameter: PipelineParameter, text: str, said: str) -> None:
-    with pytest.raises(BadDefinition, match=said):
-        parameter.read(text)
+def test_a_name_has_sixty_four_characters_at_most() -> None:
+    assert read_definition(definition(step("a" * 64), Metadata={}, PipelineExperimentConfig=None)).steps[0].after == ()
+    with pytest.raises(BadDefinition, match=f"^Steps: the Name '{'a' * 65}' must be 1 to 64 letters, digits, hyphens"):
+        read_definition(definition(step("a" * 65)))
+
+
+def test_branches_that_are_null_or_left_out_have_no_steps() -> None:
+    conditions = [{"Type": "Equals", "LeftValue": 1, "RightValue": 1}]
+    for branches in ({}, {"IfSteps": None, "ElseSteps": None}):
+        read = read_definition(definition(step("if", "Condition", {"Conditions": conditions, **branches})))
+        assert [one.name for one in read.steps] == ["if"]
+
+
+def test_steps_of_one_branch_may_wait_for_each_other_and_for_what_is_before_their_condition() -> None:
+    inside = [step("first", DependsOn=["a"]), step("second", DependsOn=["first", "if"])]
+    read = read_definition(definition(condition("if", inside, [], DependsOn=["a"]), step("a")))
+    assert read.step("second").after == ("first", "if")
 
 
 @pytest.mark.parametrize(
@@ -84,14 +91,24 @@ def test_a_parameter_refuses_what_is_not_of_its_type(parameter: PipelineParamete
         ("no", "must be JSON"),
         ("[]", "an object with Steps"),
         (definition(), "an object with Steps"),
+        (json.dumps({"Version": "2020-12-01"}), "an object with Steps"),
+        (json.dumps({"Version": "2020-12-01", "Steps": {"a": 1}}), "an object with Steps"),
+        (
+            definition({"Type": "Fail", "Arguments": {}}),
+            "The step without a Name: Object missing required field `Name`",
+        ),
+        (
+            definition(step("a", "Lambda")),
+            "knows Processing, Training, Transform, Tuning, Model, RegisterModel, Condition, Fail.",
+        ),
         (json.dumps({"Version": "1", "Steps": [step("a")]}), "Version must be 2020-12-01"),
         (definition(step("a"), Other=1), "PipelineDefinition: Other is not supported"),
         (definition({"Name": "a"}), "The step a: Object missing required field"),
         (definition(step("a", "Lambda")), "The step a: Type Lambda is not supported"),
         (definition(step("a", Other=1)), "The step a: Other is not supported"),
         (definition(step("a", arguments=[1])), "The step a: Expected `object`, got `array` - at `$.Arguments`"),
-        (definition(step("a"), step("a")), "the name a must be given to one step"),
-        (definition(step("a"), condition("if", [step("a")], [])), "the name a must be given to one step"),
+        (definition(step("a"), step("a")), "the name a must be given to one step."),
+        (definition(step("a"), condition("if", [step("a")], [])), "the name a must be given to one step."),
         (definition(condition("if", [], []) | {"Arguments": {"IfSteps": 1}}), "The step if: Expected `array | null`"),
         (definition(step("a", DependsOn=["b"])), "a depends on b, which is no step"),
         (definition(step("b", arguments={"x": GET})), "b depends on a, which is no step"),
@@ -101,7 +118,7 @@ def test_a_parameter_refuses_what_is_not_of_its_type(parameter: PipelineParamete
         (definition(step("a"), Parameters=[{"Name": "x"}]), "The parameter x: Object missing required field `Type`"),
         (definition(step("a"), Parameters=[{"Name": "x", "Type": "Date"}]), "Type must be one of"),
         (definition(step("a"), Parameters=[1]), "The parameter 1: Expected `object`"),
-        (definition(step("a"), Parameters=[INTEGER, INTEGER]), "the name n must be given to one parameter"),
+        (definition(step("a"), Parameters=[INTEGER, INTEGER]), "the name n must be given to one parameter."),
         (definition(step("a"), Parameters=[INTEGER | {"DefaultValue": "1"}]), "n must be of type Integer: '1' is none"),
         (definition(step("a"), Parameters=[INTEGER | {"DefaultValue": 3}]), "n must be one of 1, 2"),
         (definition(step("a.b")), "the Name 'a.b' must be 1 to 64 letters"),

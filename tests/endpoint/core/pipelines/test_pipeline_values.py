@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.core.pipelines.pipeline_conditions import all_hold
-from torpor_endpoint.core.pipelines.pipeline_members import GivenRetryPolicy
 from torpor_endpoint.core.pipelines.pipeline_values import (
     BadExpression,
     ValueScope,
@@ -15,7 +14,6 @@ from torpor_endpoint.core.pipelines.pipeline_values import (
     parsed_path,
     references,
 )
-from torpor_endpoint.core.pipelines.step_retries import StepFault, retry_after_s
 
 OUTPUTS = [{"OutputName": "out", "S3Output": {"S3Uri": "s3://b/out"}}]
 SCOPE = ValueScope(
@@ -43,6 +41,9 @@ FILE = {"PropertyFile": {"Get": "Steps.clean.PropertyFiles.report"}, "Path": "me
         ),
         ({"Std:JsonGet": FILE}, 0.25),
         ({"Std:JsonGet": {"S3Uri": "s3://b/out/report.json", "Path": "$.metrics.loss"}}, [0.25]),
+        ({"Std:JsonGet": {"S3Uri": "s3://b/out/report.json", "Path": ".metrics"}}, {"loss": [0.25]}),
+        ({"Std:JsonGet": {"S3Uri": "s3://b/out/report.json", "Path": "$"}}, {"metrics": {"loss": [0.25]}}),
+        ({"Std:Join": {"Values": ["a", 1, False]}}, "a1false"),
         ({"Get": "x", "Other": 1}, {"Get": "x", "Other": 1}),
     ],
 )
@@ -68,12 +69,29 @@ def test_a_value_tells_the_steps_and_the_parameters_that_it_refers_to() -> None:
         ({"Get": "Steps.clean.Trials[2].TrainingJobName"}, "has no value"),
         ({"Get": "Steps.clean.Outputs['none'].S3Output"}, "has no value"),
         ({"Get": "Parameters.none"}, "Parameters.none has no value"),
+        ({"Get": "Steps.clean.Trials['t0'].TrainingJobName"}, "has no value"),
+        ({"Get": "Steps.clean.Trials.t0"}, "has no value"),
+        ({"Get": "Steps.clean.Outputs[0].S3Output.S3Uri.s3"}, "has no value"),
         ({"Get": "Steps.a"}, "not supported"),
+        ({"Get": "Parameters.n.n"}, "Get 'Parameters.n.n' is not supported by Torpor"),
+        ({"Get": "Parameters"}, "Get 'Parameters' is not supported by Torpor"),
+        ({"Get": "Execution"}, "Get 'Execution' is not supported by Torpor"),
+        ({"Get": "Execution.PipelineExecutionId.x"}, "Execution.PipelineExecutionId.x has no value"),
+        ({"Get": ""}, "Get '' is not supported by Torpor"),
+        ({"Get": 1}, "Get 1 is not supported by Torpor"),
+        ({"Std:Split": 1}, "function Std:Split is not supported by Torpor, which knows Get, Std:Join, Std:JsonGet."),
         ({"Get": "Execution.None"}, "not supported"),
         ({"Get": "Steps.clean.Outputs['out"}, "is no path"),
         ({"Std:JsonGet": {**FILE, "Path": "metrics.none"}}, "nothing at the path metrics.none"),
         ({"Std:JsonGet": {**FILE, "PropertyFile": {"Get": "Steps.clean.PropertyFiles.no"}}}, "is no property file"),
         ({"Std:JsonGet": {**FILE, "PropertyFile": "report"}}, "is no property file"),
+        ({"Std:JsonGet": {**FILE, "PropertyFile": {"Std:Join": {}}}}, "is no property file"),
+        ({"Std:JsonGet": {**FILE, "PropertyFile": {"Get": "Steps.clean.Files.report"}}}, "is no property file"),
+        ({"Std:JsonGet": {**FILE, "PropertyFile": {"Get": "Steps.clean.PropertyFiles"}}}, "is no property file"),
+        (
+            {"Std:JsonGet": {**FILE, "PropertyFile": {"Get": "Steps.clean.PropertyFiles.report.x"}}},
+            "is no property file",
+        ),
     ],
 )
 def test_what_has_no_value_is_told(value: Any, said: str) -> None:
@@ -83,6 +101,44 @@ def test_what_has_no_value_is_told(value: Any, said: str) -> None:
 
 def test_paths_have_names_places_and_quoted_names() -> None:
     assert parsed_path("a.b[0]['c d'].e") == ("a", "b", 0, "c d", "e")
+    assert parsed_path("['']['a'][\"b\"][12]") == ("", "a", "b", 12)
+
+
+@pytest.mark.parametrize("member", ["OutputName", "InputName", "ChannelName", "Name"])
+def test_an_item_of_a_list_is_picked_by_the_name_that_it_has(member: str) -> None:
+    items = ["train", {member: "test"}, {member: "train", "Uri": "s3://b/y"}]
+    scope = ValueScope(properties={"a": {"Items": items, "None": []}})
+    assert evaluated({"Get": "Steps.a.Items['train'].Uri"}, scope) == "s3://b/y"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PipelineName", "PipelineArn", "PipelineExecutionId", "PipelineExecutionArn"),
+        *("StartDateTime", "CurrentDateTime"),
+    ],
+)
+def test_an_execution_has_names_and_times(name: str) -> None:
+    assert evaluated({"Get": f"Execution.{name}"}, ValueScope(execution={name: "x"})) == "x"
+    assert references({"Get": f"Execution.{name}"}) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "needs"),
+    [
+        ("Std:Join", {"Values": ["a"], "On": 1}, "a list of Values and may have a text On"),
+        ("Std:Join", {"Values": ["a"], "On": "", "Off": ""}, "a list of Values and may have a text On"),
+        ("Std:Join", {"On": ""}, "a list of Values and may have a text On"),
+        ("Std:JsonGet", {**FILE, "Path": 1}, "a text Path and either a PropertyFile or an S3Uri"),
+        ("Std:JsonGet", {**FILE, "S3Uri": "s3://b/x"}, "a text Path and either a PropertyFile or an S3Uri"),
+        ("Std:JsonGet", {"Path": ""}, "a text Path and either a PropertyFile or an S3Uri"),
+    ],
+)
+def test_a_function_needs_its_members_and_takes_no_others(name: str, argument: Any, needs: str) -> None:
+    with pytest.raises(BadExpression, match=f"^{name} must have {needs}, and nothing else.$"):
+        references([{name: argument}])
+    fitting = [{"Std:Join": {"Values": []}}, {"Std:JsonGet": {"Path": "", "S3Uri": "s3://b/x"}}]
+    assert references(fitting) == (set(), set())
 
 
 def compared(kind: str, left: Any, right: Any) -> bool:
@@ -110,6 +166,12 @@ def test_conditions_compare_and_all_must_hold() -> None:
         ({"Type": "Equals", "LeftValue": 1}, "condition Equals is not supported"),
         ({"Type": "LessThan", "LeftValue": 1, "RightValue": "a"}, "cannot compare 1 with 'a'"),
         (3, "condition 3 is not supported"),
+        ({"Type": "Equals", "LeftValue": 1, "RightValue": 1, "More": 1}, "condition Equals is not .* one too many"),
+        ({"Type": "In", "QueryValue": 1, "Values": [1], "More": 1}, "condition In is not .* one too many"),
+        ({"Type": "Not", "Condition": {"Type": "Or", "Conditions": []}, "More": 1}, "condition Not is not supported"),
+        ({"Type": "Or", "Conditions": [], "More": 1}, "condition Or is not supported"),
+        ({"Type": "Like", "LeftValue": 1, "RightValue": 1}, "condition Like is not supported"),
+        ({"Type": "Or", "Conditions": [{"Type": "Or", "Conditions": []}, 3]}, "condition 3 is not supported"),
     ],
 )
 def test_a_condition_that_is_not_understood_is_told_even_after_one_that_does_not_hold(
@@ -118,17 +180,3 @@ def test_a_condition_that_is_not_understood_is_told_even_after_one_that_does_not
     no = {"Type": "Equals", "LeftValue": 1, "RightValue": 2}
     with pytest.raises(BadExpression, match=said):
         all_hold([no, condition])
-
-
-def test_a_retry_waits_longer_each_time_until_the_policy_is_used_up() -> None:
-    policies: list[GivenRetryPolicy] = [
-        {"ExceptionType": ["Step.THROTTLING"], "MaxAttempts": 9},
-        {"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "MaxAttempts": 2, "IntervalSeconds": 3, "BackoffRate": 1.5},
-    ]
-    assert [retry_after_s(policies, StepFault.JOB, tried, 0.0) for tried in (1, 2, 3)] == [3.0, 4.5, None]
-    assert retry_after_s(policies, StepFault.SERVICE, 1, 0.0) is None
-    assert retry_after_s(policies, None, 1, 0.0) is None
-    expires: list[GivenRetryPolicy] = [{"ExceptionType": ["Step.SERVICE_FAULT"], "ExpireAfterMin": 1}]
-    assert [retry_after_s(expires, StepFault.SERVICE, 2, elapsed) for elapsed in (60.0, 61.0)] == [2.0, None]
-    steep: list[GivenRetryPolicy] = [{"ExceptionType": ["Step.SERVICE_FAULT"], "BackoffRate": 1000.0}]
-    assert retry_after_s(steep, StepFault.SERVICE, 19, 0.0) == 86_400.0
