@@ -4,7 +4,8 @@ import operator
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite, nan
+from itertools import accumulate, pairwise
+from math import ceil, floor, isfinite, log, log10, nan
 from typing import Union
 
 from torpor_container.frozen_class import frozen
@@ -18,6 +19,9 @@ POINTS_MAX = 1_000_000
 Value = Union[float, "TimeSeries", list["TimeSeries"]]
 Operator = Callable[[float, float], float]
 Fold = Callable[[list[float]], float]
+Points = list[tuple[int, float]]
+Course = Callable[[Points], Iterable[tuple[int, float]]]
+"""Takes the points of a time series in order of time, and returns those of another."""
 
 
 class ExpressionError(Exception):
@@ -94,6 +98,28 @@ class Arithmetic:
                 gathered.setdefault(at_s, []).append(one)
         return _line(((at_s, fold(gathered[at_s])) for at_s in sorted(gathered)), value[0].grid)
 
+    def traced(self, course: Course, value: Value) -> Value:
+        """Trace a time series, or each of a list."""
+        if isinstance(value, list):
+            return listed(as_lines(self.traced(course, one)) for one in value)
+        if isinstance(value, float):
+            raise ExpressionError("the function takes time series")
+        self.allowance.spend(len(value.values))
+        return _line(course(value.points(newest_first=False)), value.grid)
+
+    def chosen(self, condition: Value, yes: Value, no: Value | None = None) -> Value:
+        """`yes` where the condition is not zero, else `no`. A gap of the condition, and what `no` lacks, is a gap."""
+        if isinstance(condition, list) or isinstance(yes, list) or isinstance(no, list):
+            raise ExpressionError("IF takes numbers and single time series")
+        if isinstance(condition, float):
+            if no is None:
+                raise ExpressionError("IF needs a third argument where its condition is a number")
+            return yes if condition else no
+        self.allowance.spend(len(condition.values))
+        picked = ((at_s, yes if value else no) for at_s, value in condition.values.items())
+        values = ((at_s, None if one is None else _at(one, at_s)) for at_s, one in picked)
+        return _line(((at_s, value) for at_s, value in values if value is not None), condition.grid)
+
     def filled(self, line: TimeSeries, filler: Filler) -> TimeSeries:
         """Give every time of the grid a value, unless the filler has none."""
         self.allowance.spend(len(line.grid))
@@ -155,7 +181,49 @@ def _interpolated(known: Known, at_s: int) -> float | None:
     return left + (right - left) * (at_s - left_s) / (right_s - left_s)
 
 
-OPERATORS: dict[str, Operator] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": divided}
+def _each(calculate: Callable[[float], float], least: float = float("-inf")) -> Course:
+    """A gap is where the value is `least` or less."""
+    return lambda points: ((at_s, calculate(value)) for at_s, value in points if value > least)
+
+
+def _differences(points: Points) -> Iterable[tuple[int, float]]:
+    return ((at_s, value - before) for (_, before), (at_s, value) in pairwise(points))
+
+
+def _rates(points: Points) -> Iterable[tuple[int, float]]:
+    """By the second, between a value and the one before it."""
+    return ((at_s, (value - before) / (at_s - before_s)) for (before_s, before), (at_s, value) in pairwise(points))
+
+
+def _running(points: Points) -> Iterable[tuple[int, float]]:
+    return zip([at_s for at_s, _ in points], accumulate(value for _, value in points), strict=True)
+
+
+OPERATORS: dict[str, Operator] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": divided,
+    "<": lambda left, right: float(left < right),
+    "<=": lambda left, right: float(left <= right),
+    ">": lambda left, right: float(left > right),
+    ">=": lambda left, right: float(left >= right),
+    "==": lambda left, right: float(left == right),
+    "!=": lambda left, right: float(left != right),
+    "AND": lambda left, right: float(bool(left and right)),
+    "OR": lambda left, right: float(bool(left or right)),
+}
+
+COURSES: dict[str, Course] = {
+    "ABS": _each(abs),
+    "CEIL": _each(ceil),
+    "FLOOR": _each(floor),
+    "LOG": _each(log, 0.0),
+    "LOG10": _each(log10, 0.0),
+    "DIFF": _differences,
+    "RATE": _rates,
+    "RUNNING_SUM": _running,
+}
 
 FILLERS: dict[str, Filler] = {"REPEAT": _repeated, "LINEAR": _interpolated}
 

@@ -8,7 +8,7 @@ _ALARMS_ONLY: Final = "Takes alarms only."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "GetMetricStatistics": _BY_THE_MINUTE,
-    "GetMetricData": f"{_BY_THE_MINUTE} Metric math has + - * /, SUM, AVG, MIN, MAX, FILL and METRICS. Labels come back "
+    "GetMetricData": f"{_BY_THE_MINUTE} Metric math has + - * /, comparisons, AND, OR, IF, FILL, METRICS, PERIOD, SUM, AVG, MIN, MAX, ABS, CEIL, FLOOR, LOG, LOG10, DIFF, RATE and RUNNING_SUM. Labels come back "
     "as the caller sent them, also with `${...}`. AccountId is ignored.",
     "PutMetricData": "With StorageResolution 1 keeps samples by ten seconds too; the first call for a metric decides. Ignores entities.",
     "PutMetricAlarm": "Refuses anomaly detection, PromQL and evaluation windows. A period below a minute is judged by whole "

@@ -1,13 +1,15 @@
 """Parses metric math and evaluates it with `arithmetic`. Pure.
 
-It supports `+ - * /`, SUM, AVG, MIN, MAX, FILL and METRICS. Anything else raises ExpressionError.
+It supports `+ - * /`, comparisons, AND, OR, IF, PERIOD, FILL, METRICS, and the functions of FOLDS and COURSES. Anything
+else raises ExpressionError.
 """
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from torpor_account.cloudwatch.arithmetic import (
+    COURSES,
     FILLERS,
     FOLDS,
     OPERATORS,
@@ -21,16 +23,31 @@ from torpor_account.cloudwatch.arithmetic import (
     listed,
 )
 
-SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.And: "AND",
+    ast.Or: "OR",
+}
+IN_PYTHON = {"AND": "and", "&&": " and ", "OR": "or", "||": " or "}
 
 WORD = re.compile(
-    r"""[a-z]\w*+|(?<!\w)[A-Z]++(?!\w)|(?<![\w.])(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.])|'[^'\\]*'|"[^"\\]*"|[-+*/(),\[\]\s]""",
+    r"""[a-z]\w*+|(?<!\w)[A-Z][A-Z0-9_]*+(?!\w)|(?<![\w.])(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.])|'[^'\\]*'|"[^"\\]*"|[<>]=?|[=!]=|&&|\|\||[-+*/(),\[\]\s]""",
     re.ASCII,
 )
 """The tokens of an expression. Python's parser, which reads it, accepts more: True, 0x10, 1_000, a comment.
 
 A word or a number matches only whole, from its first character: so a long text of digits is not read again and again.
 """
+MEANINGLESS = re.compile(r"\w{1,20}+|.", re.DOTALL)
 
 
 def evaluate(
@@ -78,15 +95,28 @@ class _Evaluation:
                 return listed(as_lines(self._value(item)) for item in items)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._arithmetic.combined(OPERATORS["*"], -1.0, self._value(operand))
-            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in SIGNS:
+            case (
+                ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right])
+            ) if type(sign) in SIGNS:
                 calculate = OPERATORS[SIGNS[type(sign)]]
                 return self._arithmetic.combined(calculate, self._value(left), self._value(right))
+            case ast.BoolOp(op=sign, values=[first, *others]):
+                calculate, value = OPERATORS[SIGNS[type(sign)]], self._value(first)
+                for other in others:
+                    value = self._arithmetic.combined(calculate, value, self._value(other))
+                return value
+            case ast.Call(func=ast.Name(id="IF"), args=[condition, yes, *no], keywords=[]) if len(no) <= 1:
+                return self._arithmetic.chosen(self._value(condition), self._value(yes), *map(self._value, no or ()))
+            case ast.Call(func=ast.Name(id="PERIOD"), args=[ast.Name(id=name)], keywords=[]) if name in self._sampled:
+                return float(self._sampled[name].grid.step)
             case ast.Call(func=ast.Name(id="METRICS"), args=arguments, keywords=[]) if len(arguments) <= 1:
                 return self._metrics(*arguments)
             case ast.Call(func=ast.Name(id="FILL"), args=[filled, by], keywords=[]):
                 return self._filled(self._value(filled), by)
             case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FOLDS:
                 return self._arithmetic.folded(FOLDS[name], self._value(argument))
+            case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in COURSES:
+                return self._arithmetic.traced(COURSES[name], self._value(argument))
         raise ExpressionError(f"{ast.unparse(node)} is not supported")
 
     def _metrics(self, part: ast.expr = ast.Constant("")) -> list[TimeSeries]:  # noqa: B008  never changed
@@ -111,10 +141,21 @@ class _Evaluation:
 
 
 def _parsed(text: str) -> ast.expr:
-    rest = WORD.sub("", text)
-    if rest:
-        raise ExpressionError(f"{text!r} cannot be read: {rest[:20]!r} has no meaning in it")
+    if text.lstrip().startswith("SELECT "):
+        raise ExpressionError("queries of Metrics Insights, which begin with SELECT, are not supported")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        return ast.parse("".join(_words(text)).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{text!r} cannot be read") from error
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of the expression, as Python writes them. Raises ExpressionError for a part that is no word."""
+    read = 0
+    while read < len(text):
+        word = WORD.match(text, read)
+        if word is None or word[0] in IN_PYTHON.values():
+            part = MEANINGLESS.match(text, read)
+            raise ExpressionError(f"{text!r} cannot be read: {part and part[0]!r} has no meaning in it")
+        yield IN_PYTHON.get(word[0], word[0])
+        read = word.end()

@@ -31,6 +31,28 @@ B = TimeSeries({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
         ("a / (1 / 0)", {}),
         ("a * (1e300 * 1e300)", {}),
         ("a * 1.5e0", {0: 1.5, 60: 3, 180: 6}),
+        ("a > 1", {0: 0, 60: 1, 180: 1}),
+        ("a <= 1", {0: 1, 60: 0, 180: 0}),
+        ("a == 2", {0: 0, 60: 1, 180: 0}),
+        ("a != b", {0: 1, 60: 1}),
+        ("a > 1 AND a < 3", {0: 0, 60: 1, 180: 0}),
+        ("a>1&&b>=0", {0: 0, 60: 1}),
+        ("a < 2 OR a > 3", {0: 1, 60: 0, 180: 1}),
+        ("a < 2 || a > 3 && 1 == 2", {0: 1, 60: 0, 180: 0}),
+        ("IF(b > 0, a / b, 0)", {0: 0.1, 60: 0}),
+        ("IF(a > 1, a)", {60: 2, 180: 4}),
+        ("IF(a, b, a)", {0: 10, 60: 0}),
+        ("IF(1 > 2, a, b)", {0: 10, 60: 0, 120: 30}),
+        ("a / PERIOD(a)", {0: 1 / 60, 60: 2 / 60, 180: 4 / 60}),
+        ("RATE(a)", {60: 1 / 60, 180: 2 / 120}),
+        ("DIFF(b)", {60: -10, 120: 30}),
+        ("RUNNING_SUM(a)", {0: 1, 60: 3, 180: 7}),
+        ("ABS(1 - a)", {0: 0, 60: 1, 180: 3}),
+        ("CEIL(a / 3)", {0: 1, 60: 1, 180: 2}),
+        ("FLOOR(a / 3)", {0: 0, 60: 0, 180: 1}),
+        ("LOG10(b)", {0: 1, 120: 1.4771212547}),
+        ("LOG(b / b)", {0: 0, 120: 0}),
+        ("SUM(DIFF([a, b]))", {60: -9, 120: 30, 180: 2}),
         ("MIN([a, b] * 2)", {0: 2, 60: 0, 120: 60, 180: 8}),
     ],
 )
@@ -59,7 +81,10 @@ def test_gaps_outside_all_values_are_filled_only_by_repetition() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "a +", "c", "1", "SUM(a)", "a ** 2", "a.values", "a if a else b", "f", "FILL(a, a)", "SUM([1])", "METRICS(a)",
-     "RATE(a)",
+     "RATE(1)", "RATE()", "RATE(a, b)", "PERIOD(e)", "PERIOD(f)", "PERIOD(1)",
+     "IF(a)", "IF(1, a)", "IF([a], a, b)", "IF(a, [a, b], 1)", "IF(a, a, b, a)",
+     "a and b", "a > 1 or b", "not a", "a < b < a", "a = b", "a & b", "a ! b",
+     "STDDEV(a)", "ANOMALY_DETECTION_BAND(a, 2)", "SEARCH('x', 'Sum', 300)",
      "METRICS('a', 'b')", "True * a", "a + 0x10",
      "a + 1_0", "a # b", "a + 1j", "a + 1.2.3", "(" * 300 + "a" + ")" * 300, "+".join("a" * 1000) + "+" + "9" * 400],
 )  # fmt: skip
@@ -91,7 +116,24 @@ def test_datapoints_are_counted_over_the_whole_request(text: str) -> None:
         evaluate({"e": text, "f": text}, lines)
 
 
-@given(st.text(alphabet="ab01.eE_xX+-*/()[],'\"# \nTruFILSM", max_size=30))
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "SELECT SUM(Invocations) FROM SCHEMA(x)",
+            "queries of Metrics Insights, which begin with SELECT, are not supported",
+        ),
+        ("a + Invocations", r"'a \+ Invocations' cannot be read: 'Invocations' has no meaning in it"),
+        ("a and b", "'and' has no meaning"),
+        ("STDDEV(a)", r"STDDEV\(a\) is not supported"),
+    ],
+)
+def test_what_is_not_supported_is_named_whole(text: str, said: str) -> None:
+    with pytest.raises(ExpressionError, match=said):
+        evaluate({"e": text}, {"a": A, "b": B})
+
+
+@given(st.text(alphabet="<>=!&|IRND ab01.eE_xX+-*/()[],'\"# \nTruFILSM", max_size=30))
 def test_any_text_is_an_expression_or_an_error(text: str) -> None:
     try:
         evaluate({"e": text}, {"a": A, "b": B})
