@@ -7,6 +7,7 @@ not be a model. Files that XGBoost writes are known by their members; other JSON
 import json
 import zipfile
 from enum import Enum, auto
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,6 +38,32 @@ PACKED = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
 }
 """What else people pack with, by its first bytes."""
+
+
+FOREIGN = {
+    "*.cbm": "a CatBoost model",
+    "saved_model.pb": "a SavedModel of TensorFlow",
+    "*.keras": "a Keras model",
+    "*.h5": "an HDF5 file, as Keras writes",
+    "*.hdf5": "an HDF5 file, as Keras writes",
+    "*.tflite": "a TensorFlow Lite model",
+    "*.pt": "a PyTorch file",
+    "*.pth": "a PyTorch file",
+    "pytorch_model*.bin": "a PyTorch file",
+    "*.safetensors": "a file of weights alone",
+    "*.gguf": "a model of llama.cpp",
+    "*.mar": "an archive of TorchServe",
+    "*.pmml": "a PMML file",
+    "*.rds": "an object of R",
+    "*.plan": "a TensorRT engine",
+    "*.engine": "a TensorRT engine",
+}
+"""Files of models that no format here reads, by their names."""
+
+
+def foreign(path: Path) -> str | None:
+    """What the file is, if its name is that of a model of another framework."""
+    return next((kind for pattern, kind in FOREIGN.items() if fnmatchcase(path.name.lower(), pattern)), None)
 
 
 def packed_as(head: bytes) -> str | None:

@@ -4,6 +4,8 @@ A pickle runs code as it loads. An artifact is trusted as far as the container t
 """
 
 import pickle
+import re
+import sys
 from io import BufferedReader
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -22,6 +24,9 @@ from torpor_container.trees.flat_trees import is_wide
 
 JOBLIB_ARRAYS = b"ArrayWrapper"
 """Ends the names of the classes by which joblib marks its arrays, of all its versions."""
+
+LACKED = re.compile(r"Can't get attribute '([^']+)' on ")
+"""How Python begins to say that a module lacks the class of an object in a pickle."""
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
@@ -83,7 +88,34 @@ def opened(path: Path, conventions: Conventions) -> Any:
     except Exception as error:  # unpickling runs foreign code, which may raise anything
         if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
             raise older_versions.OldModel.pickled(path, error) from error
-        raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
+        raise LoadFailed(f"{path.name} cannot be unpickled: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """The error, and what to do where the code that the object needs is not here."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package, _, part = error.name.partition(".")
+        if part:
+            return (
+                f"{said}: another version of {package} wrote it; pickle the model anew with the one that is installed"
+            )
+        return f"{said}: install it beside Torpor, or pack code/inference.py and a code/requirements.txt that lists it"
+    if isinstance(error, AttributeError) and (name := _lacked_by_main(error)):
+        return (
+            f"it needs {name} of the program that wrote it (__main__): move {name} to a module, import it from there, "
+            "pickle the model anew, and pack the module as code/ with an inference.py"
+        )
+    return said
+
+
+def _lacked_by_main(error: AttributeError) -> str:
+    """What a pickle looks for in the program that runs; empty if it looks elsewhere."""
+    main, said = sys.modules["__main__"], str(error)
+    if error.obj is main:
+        return error.name or ""
+    lacks = LACKED.match(said)
+    return lacks[1] if lacks and said.endswith(f" on {main!r}") else ""
 
 
 def check_allowed(path: Path, conventions: Conventions) -> None:

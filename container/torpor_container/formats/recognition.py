@@ -161,9 +161,15 @@ SCRIPT_FILE, SCRIPT_FOLDER = "inference.py", "code"
 
 
 def misplaced(directory: Path) -> str:
-    """A sentence on the first model, script or archive in the wrong place; empty if there is none."""
+    """A sentence on the first model of another framework, or model, script or archive in the wrong place; empty if
+    there is none."""
     for path in islice(_files(directory), LOOKED_INTO_MAX):
         within = path.relative_to(directory)
+        if kind := contents.foreign(path):
+            return (
+                f"{within} is {kind}, which Torpor does not read itself: export the model to ONNX, or pack a "
+                "code/inference.py whose model_fn reads it"
+            )
         if len(within.parts) == 1:
             with path.open("rb") as file:
                 packed = contents.packed_as(file.read(contents.HEAD_BYTES))

@@ -157,6 +157,18 @@ def test_a_model_in_the_wrong_place_is_named_with_what_to_do(
         detect(place(**files))
 
 
+@pytest.mark.parametrize("pattern", contents.FOREIGN)
+def test_a_model_of_another_framework_is_named_with_what_to_do(place: Callable[..., Path], pattern: str) -> None:
+    name = pattern.replace("*", "Model")
+    for within in (name, f"1/{name}", name.upper()):
+        directory = place(**{within: "archive", "readme.md": "text"})
+        with pytest.raises(
+            UnknownFormat, match=f"{within} is {contents.FOREIGN[pattern]}, which .* export .* ONNX, or"
+        ):
+            detect(directory)
+        (directory / within).unlink()
+
+
 def test_a_script_in_its_own_folder_is_in_no_wrong_place(place: Callable[..., Path]) -> None:
     assert misplaced(place(**{"code/inference.py": "text", "code/train.py": "text"})) == ""
 

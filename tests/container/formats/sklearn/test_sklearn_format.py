@@ -115,6 +115,22 @@ def test_a_pickle_that_is_no_model_is_refused_with_the_reason(tmp_path: Path, pa
         load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (b"__main__ Mine", r"it needs Mine of the program that wrote it \(__main__\): move Mine to a module"),
+        (b"no_such_package Thing", "No module named 'no_such_package': install it beside Torpor, or pack code/"),
+        (b"sklearn.no_such_part Thing", "another version of sklearn wrote it"),
+        (b"sklearn.base Mine", "unpickled: AttributeError: .*'Mine'"),
+    ],
+)
+@pytest.mark.parametrize("ends", [b"", b"X" + (12).to_bytes(4, "little") + b"ArrayWrapper0"], ids=["plain", "joblib"])
+def test_a_pickle_whose_code_is_not_here_says_what_to_do(tmp_path: Path, named: bytes, said: str, ends: bytes) -> None:
+    (tmp_path / "model.pkl").write_bytes(b"\x80\x02" + ends + b"c" + named.replace(b" ", b"\n") + b"\n.")
+    with pytest.raises(LoadFailed, match=said):
+        opened(tmp_path / "model.pkl", CONVENTIONS)
+
+
 @pytest.mark.parametrize("protocol", range(2, 6))
 def test_python_interprets_no_instruction_of_a_plain_pickle(trained: Trained, tmp_path: Path, protocol: int) -> None:
     path, calls = tmp_path / "m.pkl", []
