@@ -1,7 +1,7 @@
 """XGBoost: `.json`, `.ubj` and `.model` files, SageMaker's `xgboost-model`, and boosters that were pickled."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, flat_forms, pickled
@@ -20,6 +20,7 @@ from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.formats.xgboost.written_bytes import EXTENSION
 from torpor_container.processes.import_steps import Step
 
+Content = TypeVar("Content", bytes, bytearray)
 PICKLE = contents.PICKLED
 JSON = b'{"'
 
@@ -67,8 +68,13 @@ def step(path: Path) -> Step:
 
 def is_sound(path: Path) -> bool:
     """See `written_bytes`. Raises OSError."""
-    head = _head(path)
-    return head.startswith((written_bytes.BEGINNING, JSON)) and written_bytes.is_sound(bytes(_content(path)))
+    with open(path, "rb", buffering=0) as file:
+        head = file.read(contents.HEAD_BYTES)
+        if not head.startswith((written_bytes.BEGINNING, JSON)):
+            return False
+        file.seek(0)
+        content = file.readall()  # as bytes at once: each further copy costs as much as the proof
+    return written_bytes.is_sound(bytes(_in_ubjson(content)))
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
@@ -155,8 +161,12 @@ def _unread(path: Path, content: bytearray, said: str) -> Exception:
 
 
 def _content(path: Path) -> bytearray:
-    """The bytes of a file. JSON as XGBoost writes it comes as UBJSON, which XGBoost reads in a tenth of the time."""
-    content = _bytes(path)
+    """The bytes of a file."""
+    return _in_ubjson(_bytes(path))
+
+
+def _in_ubjson(content: Content) -> Content | bytearray:
+    """JSON as XGBoost writes it as UBJSON, which XGBoost reads in a tenth of the time; anything else as it is."""
     written = EXTENSION.ubjson(content) if EXTENSION is not None and content.startswith(JSON) else None
     return content if written is None else written
 
