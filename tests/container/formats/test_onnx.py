@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.container.helpers.served_models import answer, load
 from torpor_container.errors import BadInput, LoadFailed, NotAcceptable
@@ -139,3 +141,30 @@ def test_an_answer_that_the_accepted_type_cannot_hold_is_406_which_names_others(
     model = load(tmp_path)
     with pytest.raises(NotAcceptable, match=r"two dimensions .*: ask for application/json or application/x-npy"):
         model.invoke(Invocation(b"[[[1]]]", "application/json", "text/csv"))
+
+
+def save_scaled_product(path: Path) -> None:
+    """A product of a matrix and of rows that a number scales: ONNX Runtime, as it optimises by default, scales the
+    product instead."""
+    chance = np.random.default_rng(3)
+    tensors = {"matrix": chance.normal(size=(8, 16)), "scale": np.array(0.3)}
+    given, said = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, size]) for name, size in {"x": 8, "y": 16}.items()
+    )
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["scaled"]),
+        helper.make_node("MatMul", ["scaled", "matrix"], ["y"]),
+    ]
+    weights = [numpy_helper.from_array(one.astype(np.float32), name) for name, one in tensors.items()]
+    graph = helper.make_graph(nodes, "g", [given], [said], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def test_onnx_answers_to_the_last_bit_what_a_session_by_default_does(tmp_path: Path) -> None:
+    """A session that optimises less opens in half the time, and adds in another order."""
+    save_scaled_product(tmp_path / "m.onnx")
+    rows = np.random.default_rng(1).normal(size=(257, 8)).astype(np.float32)
+    [expected] = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": rows})
+    body = json.dumps(rows.tolist()).encode()
+    answered = answer(load(tmp_path), body, "application/json")
+    assert np.array_equal(np.array(answered, np.float32), expected)
