@@ -121,7 +121,7 @@ class ChunkSignatures:
     def _check(self, to_sign: str) -> None:
         """Each signature covers the one before, so no chunk can be left out, repeated or moved."""
         signature = hmac.digest(self._key, to_sign.encode(), "sha256").hex()
-        if not hmac.compare_digest(signature.encode(), self._stated.encode("latin-1", "replace")):
+        if not hmac.compare_digest(signature.encode(), self._stated.encode("latin-1")):
             raise BadSignature(Flaw.MISMATCH, MISMATCH, b"", to_sign)
         self._before = signature
 

@@ -169,11 +169,11 @@ class ConditionTest:
     key: str
     values: tuple[str, ...]
     matchers: tuple[Matcher, ...]
+    spelled: str
+    """The key as the policy spells it."""
     negated: bool = False
     if_exists: bool = False
     set_of: str = ""
-    spelled: str = ""
-    """The key as the policy spells it."""
 
     def holds(self, lookup: Lookup, *, unknown: bool = False) -> bool:
         """Whether the request meets the condition. `lookup` finds the values of a key. `unknown` is the answer where
@@ -198,11 +198,11 @@ def condition_test(operator: str, key: str, values: Sequence[str], *, variables:
     set_of = next((prefix for prefix in (ANY_VALUE, ALL_VALUES) if operator.startswith(prefix)), "")
     name = operator.removeprefix(set_of)
     if name == NULL and not set_of:
-        return ConditionTest(NULL, key.lower(), tuple(map(_boolean, values)), (), spelled=key)
+        return ConditionTest(NULL, key.lower(), tuple(map(_boolean, values)), (), key)
     if_exists = name.endswith(IF_EXISTS)
     known = OPERATORS.get(name.removesuffix(IF_EXISTS))
     if known is None:
         raise BadPolicy(f"there is no condition operator {operator}")
     spelled = map(without_slash, values) if key.lower() == TARGET_MODEL else values
     matchers = tuple(known.make(value, variables) for value in spelled)
-    return ConditionTest(operator, key.lower(), tuple(values), matchers, known.negated, if_exists, set_of, key)
+    return ConditionTest(operator, key.lower(), tuple(values), matchers, key, known.negated, if_exists, set_of)

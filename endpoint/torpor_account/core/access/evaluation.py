@@ -170,10 +170,12 @@ def _grant(
 ) -> tuple[GrantTo, AccessDecision | None]:
     """The most direct grant of a resource's policy."""
     found: tuple[GrantTo, AccessDecision | None] = (GrantTo.NOBODY, None)
-    for statement in () if policy is None else policy.statements:
+    if policy is None:
+        return found
+    for statement in policy.statements:
         grant = speaks_to(statement.principals, principal)
         if not statement.denies and grant > found[0] and applies(statement, question):
-            found = grant, AccessDecision(True, PolicySource.RESOURCE, policy.name if policy else "", statement)
+            found = grant, AccessDecision(True, PolicySource.RESOURCE, policy.name, statement)
     return found
 
 

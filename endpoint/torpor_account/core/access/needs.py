@@ -110,9 +110,9 @@ class CallerAccess:
     of_request: Lookup = no_values
     now_s: float = 0.0
     tags_of: Callable[[str], Mapping[str, str] | None] = no_tags
-    circumstances: set[str] = field(default_factory=set, compare=False)
+    circumstances: set[str] = field(default_factory=set)
     """The condition keys that were looked up and that another request of this caller may have with another value."""
-    denials: list[Denial] = field(default_factory=list, compare=False)
+    denials: list[Denial] = field(default_factory=list)
     """What was refused in this request."""
 
     def decide(self, need: AccessNeed, resource_policy: AccessPolicy | None = None) -> AccessDecision:

@@ -120,7 +120,7 @@ def _read(text: str) -> tuple[CallKind, float]:
     try:
         rate = float(number)
     except ValueError:
-        rate = -1.0
+        rate = 0.0
     if name not in kinds or not 0 < rate < inf:
         text_of = ", ".join(kinds)
         raise BadRate(f"{text!r} is not KIND=N: KIND is one of {text_of}, and N is in calls per second, more than 0")

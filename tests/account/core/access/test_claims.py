@@ -47,6 +47,8 @@ def flaw(call: object) -> tuple[Flaw, str]:
     assert callable(call)
     with pytest.raises(BadSignature) as refused:
         call()
+    assert str(refused.value) == refused.value.message
+    assert (refused.value.canonical, refused.value.to_sign) == (b"", "")
     return refused.value.flaw, refused.value.message
 
 
@@ -77,7 +79,7 @@ def test_a_link_names_its_signer_and_how_long_it_lasts() -> None:
     assert by_link(Security_Token="t/+") == SIGNED._replace(lasts_s=60, token="t/+")
 
 
-@pytest.mark.parametrize("query", ["", "a=1", "versionId=X-Amz-", "X-Amz-Expires=60"])
+@pytest.mark.parametrize("query", ["", "a=1", "a=1&a=2", "versionId=X-Amz-", "X-Amz-Expires=60"])
 def test_a_request_without_a_signature_claims_nothing(query: str) -> None:
     assert claim_of(SignedRequest("GET", b"/b/k", query.encode(), [(b"host", b"h")])) is None
 
@@ -115,7 +117,12 @@ def test_what_is_missing_or_malformed_in_a_header_is_said(header: str, found: st
         (CREDENTIAL.replace("us-east-1", ""), Flaw.SCOPE, "Credential should be scoped to a valid Region, not ''"),
         (CREDENTIAL.replace("us-east-1", "r" * 65), Flaw.SCOPE, "Credential should be scoped to a valid Region"),
         (CREDENTIAL.replace("sts", "S"), Flaw.SCOPE, "Credential should be scoped to a correct service, not 'S'"),
-        (CREDENTIAL.replace("20261126", "20261127"), Flaw.SCOPE, "Date in Credential scope does not match YYYYMMDD"),
+        (
+            CREDENTIAL.replace("20261126", "20261127"),
+            Flaw.SCOPE,
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '20261127' != "
+            "'20261126', from '20261126T120000Z'.",
+        ),
     ],
 )
 def test_a_credential_for_something_else_is_refused_in_both_forms(credential: str, kind: Flaw, found: str) -> None:
@@ -131,6 +138,13 @@ def test_a_credential_for_something_else_is_refused_in_both_forms(credential: st
 def test_a_link_needs_all_its_parameters(name: str) -> None:
     found = flaw(lambda: by_link(**{name: None}))
     assert found == (Flaw.INCOMPLETE, f"A presigned link requires the parameter 'X-Amz-{name}'.")
+
+
+@pytest.mark.parametrize("name", ["Algorithm", "Credential", "Signature"])
+def test_a_query_with_one_part_of_a_signature_is_an_incomplete_link(name: str) -> None:
+    request = SignedRequest("GET", b"/b/k", f"X-Amz-{name}=x".encode(), [(b"host", b"h")])
+    kind, text = flaw(lambda: claim_of(request))
+    assert (kind, text[:34]) == (Flaw.INCOMPLETE, "A presigned link requires the para")
 
 
 @pytest.mark.parametrize("expires", ["", "-1", "1.5", "٣", "1" * 10])

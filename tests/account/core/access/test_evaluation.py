@@ -228,11 +228,32 @@ def test_a_buckets_policy_adds_and_takes_away(principal: Principal, of_bucket: A
     assert decide(principal, asked, of_bucket).allowed is allowed
 
 
-def test_root_can_repair_a_buckets_policy() -> None:
-    repair = question(action="s3:PutBucketPolicy", resource="arn:aws:s3:::models")
+@pytest.mark.parametrize(
+    "action", ["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy", "S3:putbucketPOLICY"]
+)
+def test_root_can_repair_a_buckets_policy(action: str) -> None:
+    repair = question(action=action, resource="arn:aws:s3:::models")
     closed = policy({**statement("Deny", "*", "*"), "Principal": "*"}, kind="resource")
     assert decide(root(ACCOUNT), repair, closed).allowed
+    assert not decide(root(ACCOUNT), repair._replace(action="s3:ListBucket"), closed).allowed
     assert not decide(user(ALLOW, OTHER), repair, closed).allowed
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"), [("s3:PutObject", "arn:aws:s3:::models/*"), ("s3:*", "arn:aws:s3:::others/*")]
+)
+def test_a_buckets_policy_grants_what_it_names_alone(action: str, resource: str) -> None:
+    other = policy({**statement("Allow", action, resource), "Principal": {"AWS": USER}}, kind="resource")
+    asked = question(action=GET, resource=OBJECT)
+    assert not decide(user(), asked, other).allowed
+    assert not decide(user(), asked, bucket({"AWS": USER}, "Deny")).allowed
+
+
+def test_of_several_grants_the_first_of_the_most_direct_ones_is_named() -> None:
+    to_user = [{**statement("Allow", "s3:*"), "Principal": {"AWS": USER}, "Sid": sid} for sid in ("first", "second")]
+    to_all = {**statement("Allow", "s3:*"), "Principal": "*", "Sid": "all"}
+    found = decide(user(), question(action=GET, resource=OBJECT), policy(to_all, *to_user, to_all, kind="resource"))
+    assert found.why == 'statement "first" of tested (resource-based policy) allows it'
 
 
 def trust(principal: Any, effect: str = "Allow") -> AccessPolicy:

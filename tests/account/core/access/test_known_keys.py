@@ -122,8 +122,9 @@ def test_keys_of_what_is_not_here_change_nothing(key: str, action: str | list[st
 
 def test_an_unknown_key_of_an_action_that_is_here_is_refused_beside_others() -> None:
     for action in ("*", "kms:*", ["ec2:RunInstances", "kms:Decrypt"]):
-        with pytest.raises(BadPolicy):
-            check("Deny", "StringEquals", action=action)
+        for key in ("kms:ViaService", "aws:NeverHeardOf"):
+            with pytest.raises(BadPolicy):
+                check("Deny", "StringEquals", key, action=action)
 
 
 def test_every_key_of_a_call_is_known() -> None:

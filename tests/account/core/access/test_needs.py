@@ -62,6 +62,7 @@ def test_the_first_need_that_is_not_met_is_refused_and_noted() -> None:
         "User: arn:ann is not authorized to perform: s3:PutObject on resource: arn:aws:s3:::b/k "
         "because no identity-based policy allows the s3:PutObject action"
     )
+    assert str(refused.value) == refused.value.message
     assert refused.value.why == "no identity-based policy allows it"
     assert [(one.action, one.message) for one in caller.denials] == [(WRITE, refused.value.message)]
 
@@ -101,6 +102,8 @@ TAGS = {"Team": "a", "team": "b", "Cost": "c"}
         ("aws:resourcetag/cost", READ, "*", None),
         ("aws:resourcetag/cost", READ, None, UNKNOWN),
         ("iam:resourcetag/cost", "iam:GetRole", None, UNKNOWN),
+        ("sagemaker:resourcetag/cost", "sagemaker:DescribeModel", None, UNKNOWN),
+        ("sagemaker:resourcetag/cost", READ, None, None),
         ("iam:resourcetag/cost", READ, None, None),
     ],
 )
@@ -118,4 +121,6 @@ def test_tags_that_nobody_knows_here_are_unknown_and_without_a_store_there_are_n
 
 def test_a_place_makes_the_arns_of_its_account_and_region() -> None:
     assert PLACE.arn("sqs", "q") == "arn:aws:sqs:us-east-1:1:q"
+    assert PLACE.user == "", "nobody, unless it says who"
+    assert values("aws:epochtime", AccessNeed((READ,), MODEL)) == ("0",)
     assert (PLACE.path_of("role", "r"), PLACE.boundary_of("role", "r"), no_path("user", "u")) == ("/", None, "/")

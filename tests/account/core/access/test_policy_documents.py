@@ -177,16 +177,22 @@ def test_only_a_statement_for_everything_allows_what_is_not_named() -> None:
 
 
 def test_principals_are_read_by_their_kind() -> None:
-    statement = {**ALLOW, "Principal": {"AWS": ["1", "2"], "Service": "s3.amazonaws.com"}}
-    [one] = read_policy(document(statement), "p", kind="resource", ids={"1": "A"}).statements
-    assert one.principals == PolicyPrincipals({"AWS": ("1", "2"), "Service": ("s3.amazonaws.com",)}, False, {"1": "A"})
+    named = {"AWS": ["1", "2"], "Service": "s3.amazonaws.com", "CanonicalUser": "c", "Federated": "f"}
+    [one] = read_policy(document({**ALLOW, "Principal": named}), "p", kind="resource", ids={"1": "A"}).statements
+    assert one.principals == PolicyPrincipals(
+        {"AWS": ("1", "2"), "Service": ("s3.amazonaws.com",), "CanonicalUser": ("c",), "Federated": ("f",)},
+        negated=False,
+        ids={"1": "A"},
+    )
     [one] = read_policy(document({**ALLOW, "NotPrincipal": "*"}), "p", kind="resource").statements
     assert one.principals == PolicyPrincipals({"AWS": ("*",)}, negated=True)
     assert PolicyPrincipals({"Service": ("x",)}).of_aws == ()
 
 
 def test_what_stands_for_a_broken_document_denies_everything_to_everyone() -> None:
-    [one] = denying_all("p").statements
+    policy = denying_all("p")
+    assert (policy.document, policy.variables, policy.origin) == ("", False, ("", "none"))
+    [one] = policy.statements
     assert (one.denies, one.concerns("iam:GetRole"), one.holds(ASKED)) == (True, True, True)
     assert one.label == "statement 1"
     assert one.principals == PolicyPrincipals({"AWS": ("*",)})

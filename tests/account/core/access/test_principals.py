@@ -33,6 +33,11 @@ def test_a_session_has_the_arn_of_its_role_and_no_user_s_name() -> None:
     }
 
 
+def test_what_a_caller_has_not_is_no_key() -> None:
+    nameless = {"aws:principalaccount": ("1",), "aws:principaltype": ("User",), **NO_SERVICE}
+    assert Principal(PrincipalKind.USER, "1").keys == nameless
+
+
 def test_root_is_the_account() -> None:
     assert root("1").keys == {
         "aws:principalarn": ("arn:aws:iam::1:root",),

@@ -52,6 +52,12 @@ def test_a_service_assumes_the_roles_that_trust_it(of_role: AccessPolicy, allowe
     assert decision.statement is not None or not allowed
 
 
+def test_a_document_without_principals_lets_no_service_in() -> None:
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "*"}
+    nobody = read_policy(json.dumps({"Statement": statement}), "p")
+    assert decide_service_trust("sagemaker.amazonaws.com", ASSUME, nobody) == AccessDecision(False, PolicySource.TRUST)
+
+
 def test_a_decision_about_trust_names_the_trust_policy() -> None:
     ann = Principal(PrincipalKind.USER, ACCOUNT, USER)
     assert decide_trust(ann, ASSUME, trust(("Allow", {"AWS": USER}))).why == (
@@ -77,6 +83,7 @@ def test_what_is_said_of_nobody_of_root_and_of_no_resource() -> None:
     assert nobody.why == "no identity-based policy allows it"
     assert AccessDecision(False).why == "no policy allows it"
     assert decide(root(ACCOUNT), asked).why == "the caller is the account's root"
+    assert decide(root(ACCOUNT), asked).policy == nobody.policy == "", "no policy decided"
     assert "no identity-based policy allows" in denial_text(root(ACCOUNT), asked, AccessDecision(False))
 
 

@@ -8,7 +8,6 @@ from torpor_account.core.access.claims import BadSignature, Claim, Flaw, SignedR
 from torpor_account.core.access.signatures import (
     OTHERS,
     S3,
-    WEEK_S,
     Payload,
     canonical_query,
     check_signature,
@@ -34,9 +33,17 @@ def request(*stated: str, query: bytes = b"") -> SignedRequest:
     return SignedRequest("PUT", b"/b/k", query, headers)
 
 
-@pytest.mark.parametrize("kind", [one for one in Payload if one is not Payload.HASHED])
-def test_an_s3_request_says_how_its_body_is_signed(kind: Payload) -> None:
-    assert s3_payload(CLAIM, request(kind.value)) == (kind.value, kind)
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("UNSIGNED-PAYLOAD", Payload.UNSIGNED),
+        ("STREAMING-UNSIGNED-PAYLOAD-TRAILER", Payload.UNSIGNED_TRAILER),
+        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", Payload.CHUNKS),
+        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", Payload.CHUNKS_TRAILER),
+    ],
+)
+def test_an_s3_request_says_how_its_body_is_signed(word: str, kind: Payload) -> None:
+    assert s3_payload(CLAIM, request(word)) == (word, kind)
 
 
 def test_an_s3_request_has_the_hash_of_its_body_and_a_link_need_not() -> None:
@@ -51,6 +58,7 @@ def test_an_s3_request_has_the_hash_of_its_body_and_a_link_need_not() -> None:
         (CLAIM, request(HASH, "UNSIGNED-PAYLOAD")),
         (CLAIM, request(HASH[:-1])),
         (CLAIM, request(HASH.upper())),
+        (CLAIM, request(f"{HASH[:-1]}X")),
         (CLAIM, request("")),
         (LINK, request(HASH, query=b"X-Amz-Content-SHA256=UNSIGNED-PAYLOAD")),
     ],
@@ -70,9 +78,9 @@ def test_the_hash_in_a_header_must_be_that_of_the_body() -> None:
 
 
 def test_a_link_lasts_a_week_at_most_and_begins_no_earlier_than_it_was_signed() -> None:
-    check_time(CLAIM._replace(lasts_s=WEEK_S), NOON_S, S3)
+    check_time(CLAIM._replace(lasts_s=604_800), NOON_S, S3)
     for claim, at_s, flaw in (
-        (CLAIM._replace(lasts_s=WEEK_S + 1), NOON_S, Flaw.INCOMPLETE),
+        (CLAIM._replace(lasts_s=604_801), NOON_S, Flaw.INCOMPLETE),
         (LINK, NOON_S + 61, Flaw.EXPIRED),
         (LINK, NOON_S - 901, Flaw.NOT_YET),
         (CLAIM._replace(moment="20261331T000000Z"), NOON_S, Flaw.INCOMPLETE),
@@ -131,6 +139,13 @@ def test_what_should_have_been_signed_is_told() -> None:
     assert refused.value.to_sign == (
         f"AWS4-HMAC-SHA256\n20261126T120000Z\n20261126/us-east-1/s3/aws4_request\n{sha256(canonical).hexdigest()}"
     )
+
+
+@pytest.mark.parametrize("value", [b"h h", b" h  h ", b"h\th", b"\th h\t"])
+def test_white_space_in_a_header_counts_as_one_space(value: bytes) -> None:
+    with pytest.raises(BadSignature) as refused:
+        check_signature(CLAIM, SignedRequest("GET", b"/", b"", [(b"host", value)]), "s", HASH, S3)
+    assert refused.value.canonical.startswith(b"GET\n/\n\nhost:h h\n\nhost\n")
 
 
 def test_s3_takes_a_path_as_it_was_sent_and_leaves_the_type_to_who_sends_it() -> None:

@@ -29,6 +29,7 @@ def has(pattern: str, text: str, values: Mapping[str, Sequence[str]] = NO_VALUES
         ("?*", ["a", "ab"], [""]),
         ("a?*b", ["axb", "axxb"], ["ab"]),
         ("a.c", ["a.c"], ["abc"]),
+        ("aX*", ["aX", "aXb"], ["a", "ab"]),
         ("\0*", ["\0", "\0a"], ["a", "*"]),
         ("${*}${?}${$}", ["*?$"], ["ab$"]),
     ],

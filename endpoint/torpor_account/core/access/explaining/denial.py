@@ -1,6 +1,6 @@
 """What a denial was made of, as a value that can be kept and shown: no secrets, and of bounded size."""
 
-from torpor_account.core.access.evaluation import AccessDecision, PolicySource, decide, decide_trust
+from torpor_account.core.access.evaluation import AccessDecision, PolicySource, decide
 from torpor_account.core.access.explaining.statements import looked_at, recording, verdict
 from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion
 from torpor_account.core.access.principals import Principal
@@ -63,10 +63,7 @@ def denial(
     """
     seen: dict[str, tuple[str, ...]] = {}
     noted = question._replace(lookup=recording(question.lookup, seen))
-    if kind is PolicySource.TRUST and resource_policy is not None:
-        decide_trust(principal, noted, resource_policy)
-    else:
-        decide(principal, noted, resource_policy)
+    decide(principal, noted, resource_policy)
     found = [
         PolicyLookedAt(_short(policy.name), source.plain, _short(verdict(principal, policy, noted)))
         for source, policy in looked_at(principal, resource_policy, kind)

@@ -99,6 +99,14 @@ def test_a_trust_policy_is_one_of_those_looked_at() -> None:
     assert (looked_at.kind, looked_at.says) == ("role trust policy", "statement 1 allows it to others")
 
 
+def test_the_keys_of_all_statements_are_kept_though_few_are_spoken_of() -> None:
+    each = [statement(Condition={"StringEquals": {f"k{number}": "x"}}) for number in range(6)]
+    found = denied(policy("own", *each))
+    assert [one.key for one in found.keys] == [f"k{number}" for number in range(6)]
+    assert says(found)["own"].endswith("; and 3 more")
+    assert (found.request_id, found.at_s) == ("", 0.0), "whoever knows the request fills them in"
+
+
 def test_what_callers_choose_is_cut_and_what_is_written_is_read_again() -> None:
     found = denied(*[policy(f"p{number}", statement(action="s3:*")) for number in range(LISTED_MAX + 1)])
     assert len(found.policies) == LISTED_MAX
@@ -114,6 +122,8 @@ def test_the_keys_of_a_policy_are_those_of_its_conditions_and_variables() -> Non
     found = keys_in(policy("p", own, statement(action="s3:*", Condition={"Null": {"aws:x": "true"}})))
     assert found == ["sagemaker:TargetModel", "aws:username", "aws:PrincipalTag/Tenant", "aws:x"]
     assert "aws:x" not in keys_in(policy("p", own), INVOKE)
+    elsewhere = statement(action="s3:*", Condition={"Null": {"aws:y": "true"}})
+    assert keys_in(policy("p", elsewhere, own), INVOKE) == found[:3]
 
 
 def test_a_statement_is_found_in_its_document_whatever_its_texts_hold() -> None:
