@@ -18,6 +18,7 @@ from torpor_account.aws.service_models import service_model
 from torpor_account.core.access.condition_keys import BY_NAME, CONDITION_KEYS, SERVED, Presence, condition_key
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
 from torpor_account.core.access.principals import Principal, PrincipalKind
+from torpor_account.core.access.rights.right_rows import member_at
 from torpor_account.s3.access.request_keys import COPIES, keys_of
 from torpor_account.s3.bucket_names import ObjectAddress
 from torpor_account.s3.operation_rights import _ACTIONS
@@ -29,6 +30,17 @@ REFERENCE: dict[str, Any] = json.loads((Path(__file__).parent / "service_authori
 LISTED = {
     service: {key: set(text.split()) for key, text in one["actions"].items()} for service, one in REFERENCE.items()
 }
+GLOBAL_KEYS = """
+PrincipalArn PrincipalAccount PrincipalOrgPaths PrincipalOrgID PrincipalTag/ PrincipalIsAWSService PrincipalServiceName
+PrincipalServiceNamesList PrincipalType userid username
+AssumedRoot FederatedProvider TokenIssueTime MultiFactorAuthAge MultiFactorAuthPresent ChatbotSourceArn
+Ec2InstanceSourceVpc Ec2InstanceSourcePrivateIPv4 SourceIdentity
+SourceIp SourceVpc SourceVpcArn SourceVpce VpceAccount VpceOrgID VpceOrgPaths VpcSourceIp
+ResourceAccount ResourceOrgID ResourceOrgPaths ResourceTag/
+CalledVia CalledViaFirst CalledViaLast ViaAWSService CurrentTime EpochTime Referer RequestedRegion RequestTag/ TagKeys
+SecureTransport SourceAccount SourceArn SourceOrgID SourceOrgPaths UserAgent
+"""
+"""https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html, those of services aside."""
 OF_AWS_GUIDES = {"sagemaker:targetcontainerhostname"}
 """The keys that AWS's guides have, and its reference lacks."""
 OF_TAGS = ("aws:requesttag/", "aws:tagkeys", "aws:resourcetag/", "sagemaker:resourcetag/", "iam:resourcetag/")
@@ -47,12 +59,21 @@ def asked(service: str) -> set[str]:
 
 def test_the_table_has_every_key_of_the_reference_and_no_other() -> None:
     listed = {key.lower() for one in REFERENCE.values() for key in one["keys"].split()} - {"ec2:sourceinstancearn"}
-    missing = {key for key in listed if condition_key(f"{key}x" if key[-1] in "/:" else key) is None}
+    missing = {key for key in listed if condition_key(f"{key}team" if key[-1] in "/:" else key) is None}
     assert missing == set()
+    of_every_service = {key.name for key in CONDITION_KEYS if key.name.startswith("aws:")}
+    assert of_every_service == {f"aws:{name}" for name in GLOBAL_KEYS.split()}
     own = {name for name in BY_NAME if not name.startswith("aws:")} - OF_AWS_GUIDES
     assert {name for name in own if not any(one.startswith(name) for one in listed)} == set()
     assert len(BY_NAME) == len(CONDITION_KEYS)
     assert REFERENCE.keys() == SERVED - {"torpor"}
+
+
+def test_a_meaning_of_one_word_is_a_member_of_a_call_and_each_key_has_one_of_three_presences() -> None:
+    members = {key.meaning for key in CONDITION_KEYS if " " not in key.meaning}
+    assert len(members) > 5
+    assert {member for member in members if member_at(EVERYTHING, member) is None} == set()
+    assert [one.value for one in Presence] == ["has a value", "absent", "not read"]
 
 
 @pytest.mark.parametrize("service", sorted(EVERY_RIGHT))
