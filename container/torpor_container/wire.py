@@ -111,6 +111,10 @@ the model anew; those in flight end on the old copy. After `reload`, the load al
 answers once the model is in memory, without a call of it; `update` once the version that S3 has now answers, which was
 loaded beside the older one."""
 
+LOAD_ADAPTER = "/_torpor/adapter"
+"""`POST` with ADAPTER and ADAPTER_URL, to a foreign container's instance with one model: it answers once the container
+has the adapter, without a call of it."""
+
 
 TIERS = "/_torpor/tiers"
 """`POST` with `AskedModels` to an instance that keeps its models; it answers a `ModelTiers`."""

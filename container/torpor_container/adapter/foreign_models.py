@@ -95,6 +95,11 @@ class ForeignSingle:
             with timing.step(WaitStep.PREDICT):
                 return await invoked_alone(self._upstream, invocation, timeout_s, adapter)
 
+    async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
+        """Raises as `invoke`."""
+        async with self._adapters.used_by(invocation, timing):
+            pass
+
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
         async with AsyncExitStack() as use:

@@ -1,4 +1,5 @@
-"""The adapters of a foreign container's one model: fetched from S3 when a request first names one, and registered.
+"""The adapters of a foreign container's one model: fetched from S3 and registered with the first request for one, or
+ahead of it.
 
 The contract is that of AWS's model-hosting-container-standards: `POST /adapters` has the adapter's name and folder, and
 a request names it by `X-Amzn-SageMaker-Adapter-Identifier`. Where the disk has no room for one more, the container
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.contract_client import NOT_FOUND
-from torpor_container.errors import LoadFailed, NoRoom
+from torpor_container.errors import LoadFailed, ModelAbsent, NoRoom
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.server_timing import Clock, LoadSpans, Timing
 from torpor_container.models.tier import MakeRoom
@@ -74,13 +75,15 @@ class ModelAdapters:
     async def used_by(self, invocation: Invocation, timing: Timing) -> AsyncIterator[Headers]:
         """The headers of the adapter that the request names, once the container has it, which keeps it meanwhile; none
         where it names none. A request that waits for it has the steps and the report of a load. Raises LoadFailed and
-        the artifact errors."""
+        the artifact errors, and ModelAbsent for a request that is to begin no load and would."""
         found = dict(one for one in invocation.headers if one[0] in (NAME, URL))
         if NAME not in found or URL not in found:
             yield ()
             return
         name, url = found[NAME].decode(), found[URL].decode()
         if not self._has(name, url):
+            if invocation.only_loaded and name not in self._coming:
+                raise ModelAbsent(name)
             await self._brought(name, url, timing)
         self._held[name] = self._held.pop(name)
         self._uses[name] += 1

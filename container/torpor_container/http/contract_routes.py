@@ -88,6 +88,7 @@ class Routes:
             Route(wire.LOAD_MODEL, self.load, methods=["POST"]),
             Route(wire.TIERS, self.tiers, methods=["POST"]),
             Route(wire.UPDATE_MODEL, self.update, methods=["POST"]),
+            Route(wire.LOAD_ADAPTER, self.load_adapter, methods=["POST"]),
         ]
         table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
@@ -151,6 +152,12 @@ class Routes:
 
     async def update(self, request: Request) -> Response:
         return JSONResponse(await self._kept().update(model_named(await request.body())))
+
+    async def load_adapter(self, request: Request) -> Response:
+        if not isinstance(self._serving, Single):
+            raise NotSupported("this instance takes no adapters: only one that was started for one model may")
+        named = InvocationHead(request.scope["headers"]).with_body(b"")
+        return JSONResponse({"loaded": await self._serving.load_adapter(named, Timing(self._clock))})
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady, StarvedTrial
+from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady, NotSupported, StarvedTrial
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
@@ -18,7 +18,7 @@ from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.retry import retry_until_called
-from torpor_container.running.runners import Runner, Scripted
+from torpor_container.running.runners import Runner, Scripted, TakesAdapters
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
@@ -112,6 +112,15 @@ class Single:
             if invocation.wants_version:
                 timing.version, timing.digest = self._artifact
             return await runner.invoke(invocation, self._timeout_s, timing)
+
+    async def load_adapter(self, invocation: Invocation, timing: Timing) -> bool:
+        """Have the container take the adapter that the request names. Returns whether it had it not. Raises
+        NotSupported where the model takes none, and as `invoke`."""
+        runner = await self._ready(timing)
+        if not isinstance(runner, TakesAdapters):
+            raise NotSupported("the model of this instance takes no adapters: only that of a foreign container may")
+        await runner.load_adapter(invocation, timing)
+        return timing.cold is not None
 
     async def execution_parameters(self, timing: Timing) -> Reply | None:
         """What the model's script advises for transform jobs; None if it has no script. Raises as `invoke`."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torpor_container.core.prediction_pace import LONG_S, PredictionPace
 from torpor_container.core.turns import ModelQueue
@@ -68,6 +68,14 @@ class Runner(Protocol):
     def processes(self) -> list[list[int]]:
         """The pids of its own processes: for each worker its own, and then those that it started; none for a model
         inside this process."""
+
+
+@runtime_checkable
+class TakesAdapters(Protocol):
+    """A model that takes adapters, which requests name."""
+
+    async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
+        """Have the adapter that the request names. Raises the container's errors."""
 
 
 Then = Callable[[Reply | ContainerError], None]

@@ -9,6 +9,7 @@ from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.typed_json import UnreadableRecord, read
 from torpor_endpoint.core.model_choice.model_group import ModelTier
+from torpor_endpoint.core.sending.adapter_headers import ADAPTER, ADAPTER_URL
 from torpor_endpoint.in_service.asked_state import NO_DECISIONS, state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
@@ -59,6 +60,16 @@ async def brought_by(instance: Incarnation, model: str, named: Headers = ()) -> 
             "POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S
         )
         return None if answer.status != 200 else json.loads(answer.body).get("hit") is not True
+    except (UpstreamError, ValueError):
+        return None
+
+
+async def adapted(copy: Incarnation, adapter: str, url: str) -> bool | None:
+    """Have a copy of an inference component fetch and register an adapter of its model. As `brought_by`."""
+    headers = [(ADAPTER, adapter.encode()), (ADAPTER_URL, url.encode())]
+    try:
+        answer = await copy.containers[0].upstream.send("POST", wire.LOAD_ADAPTER, headers, [], LOADED_WITHIN_S)
+        return None if answer.status != 200 else json.loads(answer.body).get("loaded") is True
     except (UpstreamError, ValueError):
         return None
 

@@ -7,7 +7,7 @@ The owner of the instances makes the pool (`fleet.instance_pool`), and so does e
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil
 
@@ -22,7 +22,7 @@ from torpor_endpoint.core.versions.version_answers import ServedVersions
 from torpor_endpoint.in_service.first_meeting import FirstMeeting
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
-from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
+from torpor_endpoint.in_service.newcomer_loading import AdapterOrders, ModelOrders, NewcomerLoading
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
 from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
@@ -43,13 +43,14 @@ class VariantPool(ABC):
         self.waits = WaitEstimates()
         self.ready: Placement[Incarnation] = Placement(
             most_each(variant, self.settings.concurrency),
-            hands_over=self._hand_over if variant.multi_model else None,
+            hands_over=self._hand_over if variant.multi_model or variant.copies is not None else None,
             quicker=lambda model, one: self.waits.is_load_quicker(model, one),
         )
         shares = self.settings.neighbours_bytes and variant.multi_model
         self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None
         """Who may have a model's artifact; None for a variant whose instances share none."""
-        self._newcomers = NewcomerLoading(self.ready, self.waits, self.neighbours)
+        orders = ModelOrders(self.neighbours) if variant.multi_model else AdapterOrders(self._adapters)
+        self._newcomers = NewcomerLoading(self.ready, self.waits, orders)
         self.meeting = FirstMeeting(self.ready) if variant.multi_model else None
         """With instances that ran already; None for a variant of which all instances have the same models."""
         self.trouble: StartTrouble | None = None
@@ -136,8 +137,12 @@ class VariantPool(ABC):
         if self.meeting is not None:
             await self.meeting.meet(incarnation)
 
+    def _adapters(self) -> Mapping[str, str]:
+        """Where each adapter is that these copies of an inference component serve, by name."""
+        return {} if self.variant.copies is None else dict(self.variant.copies.adapters)
+
     def _hand_over(self, model: str, handover: Handover[Incarnation]) -> None:
-        """An instance is to load the model, while another one serves it."""
+        """An instance is to load the model, or the adapter, while another one serves it."""
         self._newcomers.begin(model, handover)
 
     def goes_on(self, incarnation: Incarnation, container: int) -> bool:

@@ -155,8 +155,9 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
-    if route.target is not None and served.instances > 1:  # inline: each warm request comes here
-        waits, target = route.pool.waits, route.target
+    target = route.target or route.adapter
+    if target and served.instances > 1:  # inline: each warm request comes here
+        waits = route.pool.waits
         if LOAD in passage.steps:
             waits.load_took(target, served.sent_s)
         elif served.beside and target in waits.paces_s:

@@ -151,7 +151,7 @@ class RequestSender:
             return passage.sending
         assert passage.request is not None, "the step parse comes first"
         assert passage.route is not None, "the step route comes first"
-        _, _, pool, target, path, _, _, _ = passage.route
+        _, _, pool, target, path, _, _, adapter = passage.route
         containers, headers = pool.variant.containers, passage.request.headers
         if (copies := pool.variant.copies) is not None:
             headers = _of_component(passage, headers, copies)
@@ -165,7 +165,7 @@ class RequestSender:
             passage.limits.attempt_margin_s,
             headers,
             target,
-            target,
+            target if target is not None else adapter or None,
             passage.body,
             rules,
             passage.trail,

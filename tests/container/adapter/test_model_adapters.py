@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.helpers.example_counts import tries
 from tests.sdk.helpers.virtual_loop import run
 from torpor_container.adapter.model_adapters import NAME, URL, AdapterFolder, ModelAdapters
-from torpor_container.errors import LoadFailed, NoRoom
+from torpor_container.errors import LoadFailed, ModelAbsent, NoRoom
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.server_timing import Clock, LoadSpans, Timing
 from torpor_container.models.tier import MakeRoom
@@ -89,11 +89,10 @@ def made(container: Container, disk: Disk, clock: Clock = time.monotonic) -> Mod
     return ModelAdapters(lambda: cast(Upstream, container), disk, str, clock)
 
 
-def naming(name: str, url: str) -> Invocation:
-    class Named:
-        headers = ((NAME, name.encode()), (URL, url.encode()))
-
-    return cast(Invocation, Named())
+def naming(name: str, url: str, only_loaded: bool = False) -> Invocation:
+    invocation = Invocation(b"")
+    invocation.headers, invocation.only_loaded = ((NAME, name.encode()), (URL, url.encode())), only_loaded
+    return invocation
 
 
 @settings(max_examples=tries(20), deadline=None)
@@ -194,3 +193,25 @@ def test_who_waits_for_one_has_the_steps_of_its_load_and_the_next_request_has_no
     assert "fetched_bytes" not in second.cold
     assert (warm.steps, warm.cold) == ({}, None)
     assert other.cold["victims"] == ["a"]
+
+
+def test_a_request_that_is_to_begin_no_load_waits_for_one_that_is_under_way_alone() -> None:
+    async def story() -> None:
+        container, disk = Container(random.Random(1), 0.0), Disk(2)
+        disk.fetch_s = 1.0
+        adapters = made(container, disk)
+
+        async def used(only_loaded: bool) -> None:
+            async with adapters.used_by(naming("red", "1", only_loaded), Timing(time.monotonic)):
+                assert "red" in container.has
+
+        with pytest.raises(ModelAbsent):
+            await used(only_loaded=True)
+        assert not container.has
+        loads = asyncio.create_task(used(only_loaded=False))
+        await asyncio.sleep(0.5)
+        await used(only_loaded=True)
+        await loads
+        await used(only_loaded=True)
+
+    run(story())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
+from torpor_container import wire
 from torpor_container.errors import PredictionFailed
 from torpor_container.http.contract_routes import Routes
 from torpor_container.http.streamed_answers import StreamBroken
@@ -109,3 +110,16 @@ def test_an_instance_without_a_script_of_one_model_advises_nothing_for_transform
 
     asyncio.run(story())
     assert messages[0]["status"] == 404
+
+
+def test_an_instance_that_was_not_started_for_one_model_takes_no_adapter() -> None:
+    serving, messages = Answering(in_one_part(Reply(b"1", "text/csv"))), list[Message]()
+    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
+    scope = {**SCOPE, "path": wire.LOAD_ADAPTER, "query_string": b"", "root_path": ""}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    asyncio.run(app(scope, nothing, send))
+    assert messages[0]["status"] == 405
+    assert b"takes no adapters" in messages[1]["body"]

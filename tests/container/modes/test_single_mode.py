@@ -7,7 +7,9 @@ from typing import cast
 import pytest
 
 from tests.helpers.waiting import PATIENCE_S, reached
-from torpor_container.errors import StarvedTrial
+from torpor_container.errors import NotSupported, StarvedTrial
+from torpor_container.invocation import Invocation
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Found, Loaded, ModelLoader, Placed
 from torpor_container.modes.single_mode import Single
@@ -37,6 +39,29 @@ def test_a_load_that_fails_in_any_way_is_logged_and_shown_as_the_failure(
     assert told is not None
     assert told.startswith("the model cannot be loaded: PermissionError: ")
     assert "Traceback" in caplog.text
+
+
+class Plain:
+    """A loader of a model that takes no adapters."""
+
+    async def start(self) -> None: ...
+
+    async def recognise(self, placed: Placed) -> Found:
+        async def load() -> Loaded:
+            return Loaded(cast(Runner, self), 1)
+
+        return Found(1, load)
+
+
+def test_an_adapter_of_a_model_that_takes_none_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        single = Single(cast(ModelLoader, Plain()), tmp_path, None, "", lambda: 0.0, WaitLimits(1.0, 1.0), 1.0)
+        await single.start()
+        with pytest.raises(NotSupported, match="takes no adapters"):
+            await single.load_adapter(Invocation(b""), Timing(lambda: 0.0))
+        await single.close()
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 class Starved:

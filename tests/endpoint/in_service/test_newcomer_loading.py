@@ -12,11 +12,12 @@ from torpor_container.transport.upstream import Headers
 from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.core.placement import BUSY_MIN, Placement
 from torpor_endpoint.core.resource_records import Container
-from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S
+from torpor_endpoint.core.routing.handing_over import AT_ONCE, RETRY_S, Handover
+from torpor_endpoint.core.sending.adapter_headers import ADAPTER, ADAPTER_URL
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.asked_tiers import LOAD_REASON
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
-from torpor_endpoint.in_service.newcomer_loading import NewcomerLoading
+from torpor_endpoint.in_service.newcomer_loading import AdapterOrders, ModelOrders, NewcomerLoading
 from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
 KEEPING = Container("torpor", multi_model=True)
@@ -72,7 +73,7 @@ class Variant:
         self.loading: list[NewcomerLoading] = []
         self.ready = Placement[Incarnation](hands_over=lambda model, one: self.loading[0].begin(model, one))
         self.waits = WaitEstimates()
-        self.loading.append(NewcomerLoading(self.ready, self.waits))
+        self.loading.append(NewcomerLoading(self.ready, self.waits, ModelOrders()))
         self.ready.offer(0, incarnation(0, self.former))
         self.call_all()
         self.ready.offer(1, incarnation(1, self.newcomer))
@@ -151,6 +152,34 @@ def test_loads_that_were_not_begun_when_the_newcomer_leaves_are_not() -> None:
         await variant.settled()
         assert variant.newcomer.loads == variant.moving[:AT_ONCE]
         assert set(variant.call_all()) == {0}
+
+    run(story())
+
+
+def test_an_adapter_is_registered_at_a_copy_by_its_name_and_place_and_one_that_was_deleted_is_not() -> None:
+    async def story() -> None:
+        told: list[tuple[str, Headers]] = []
+
+        class Copy(FakeContainer):
+            async def send(
+                self, method: str, path: str, headers: Headers, body: Sequence[bytes], timeout_s: float
+            ) -> UpstreamAnswer:
+                told.append((path, headers))
+                if not self.answers:
+                    raise UpstreamBroken("it says nothing")
+                return UpstreamAnswer(500 if self.fails else 200, [], [json.dumps({"loaded": not self.has}).encode()])
+
+        orders, copy = AdapterOrders(lambda: {"red": "s3://shelf/red"}), Copy()
+        load = Handover(incarnation(0, FakeContainer()), incarnation(1, copy))
+        assert [await orders.is_left(name, load) for name in ("red", "blue")] == [False, True]
+        assert await orders.brought("red", load) is True
+        assert told == [(wire.LOAD_ADAPTER, [(ADAPTER, b"red"), (ADAPTER_URL, b"s3://shelf/red")])]
+        copy.has = True
+        assert await orders.brought("red", load) is False
+        copy.fails = True
+        assert await orders.brought("red", load) is None
+        copy.answers = False
+        assert await orders.brought("red", load) is None
 
     run(story())
 

@@ -188,9 +188,9 @@ class Sending(Generic[Instance]):
         first: Headers | None = None,
     ) -> None:
         """`path` has the places of the containers that the request passes, in their order. Each of them has `limits_s`
-        seconds, and `margin_s` more. `given` are the caller's headers. Requests of one `key` meet at one instance. The
-        body stays the caller's, who may empty it once it is sent. A variant of one container has no trail. `first`:
-        what the first container gets, as the machine of a like request had it in `headers`."""
+        seconds, and `margin_s` more. `given` are the caller's headers. Requests of one `key`, a model or an adapter,
+        meet at one instance. The body stays the caller's, who may empty it once it is sent. A variant of one container
+        has no trail. `first`: what the first container gets, as the machine of a like request had it in `headers`."""
         self.containers = containers
         self.trail = trail
         self.instance: Instance | None = None
@@ -313,8 +313,8 @@ class Sending(Generic[Instance]):
         not have the model is to answer only if it has it in memory, and an instance that has yet to fetch the artifact
         gets the names of those that have it."""
         self.headers, self.resendable = self._plain, False
-        if not self.containers[self.container].multi_model:
-            return
+        if self._target is not None and not self.containers[self.container].multi_model:
+            return  # without a target, what may be elsewhere is an adapter of the only model
         if self._asks:
             self.resendable = True
             self.headers = [*self.headers, ONLY_LOADED]

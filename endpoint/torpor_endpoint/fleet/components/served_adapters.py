@@ -1,4 +1,4 @@
-"""Which adapters the copies of each inference component serve. The copies fetch an adapter when a request names it."""
+"""Which adapters the copies of each inference component serve. A copy fetches an adapter when it is needed there."""
 
 from torpor_endpoint.core.components.component_records import ComponentRecord
 from torpor_endpoint.core.components.component_variants import with_adapters

@@ -127,7 +127,7 @@ SETUP: Mapping[str, Kind] = {
 @dataclass(frozen=True)
 class AdapterSetup:
     """An adapter (BaseInferenceComponentName): the copies of its base serve it. Each fetches it with the first request
-    that names it. Raises BadScenario."""
+    that names it there, or ahead of its requests where another copy has it. Raises BadScenario."""
 
     name: str
     base: str  # the component whose model it adapts

@@ -55,8 +55,8 @@ class SimulatedComponent:
         self._within = model_name(setup.name, "")  # what the trace of a ledger has before a TargetModel
         self._handovers: SimulatedHandovers | None = None
         self.ready: Placement[MadeCopy] = Placement()
-        if setup.models:
-            names = {one.removeprefix(self._within): one for one in setup.called}
+        if setup.models or maker.adapters:
+            names = {one.removeprefix(self._within): one for one in setup.called} if setup.models else {}
             self._handovers = SimulatedHandovers(maker.waits, names=names)
             self.ready = cast("Placement[MadeCopy]", self._handovers.ready)
         self._kernel = kernel
@@ -133,9 +133,10 @@ class SimulatedComponent:
             self._send(held.popleft())
 
     def _send(self, call: SimulatedCall) -> None:
-        """As in the endpoint: where copies have many models, placement finds the copy by the TargetModel."""
-        if self._handovers is not None:
-            target = call.model.removeprefix(self._within)
+        """As in the endpoint: where copies have many models, placement finds the copy by the TargetModel, and where
+        they have adapters, by the one that is named."""
+        if self._handovers is not None and (self.setup.models or call.model != self.setup.serves):
+            target = call.model.removeprefix(self._within) if self.setup.models else call.model
             self._handovers.chosen(target).ask(call)
         else:
             self.ready.least_busy().ask(call)

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import packed, put
+from tests.endpoint.runtime.test_live_handovers import moves
 from tests.helpers.waiting import until
 from torpor.simulator.components.component_ledger import recorded_endpoint
 from torpor.simulator.components.components_run import run_components
@@ -146,6 +147,38 @@ def test_an_asynchronous_request_whose_adapter_is_deleted_is_not_answered_by_the
     copies(1)
     until((live.folder("shelf") / later(live, "later-red", "after")).exists, 60.0)  # its turn came later
     assert not result.exists()
+
+
+def test_an_adapter_is_answered_where_it_is_until_a_copy_that_comes_has_it(live: LiveEndpoint) -> None:
+    moving = next(name for number in range(20) if moves(name := f"now-m{number}"))
+    deployed(live, "now", moving, adapter("red", "now-base"))
+
+    def called() -> tuple[Any, bool]:
+        """The folder of the copy that answers, and whether the call waited for the adapter."""
+        answer = live.invoke("now", b"1", InferenceComponentName=moving)
+        body, told = json.loads(answer["Body"]), answer["ResponseMetadata"]["HTTPHeaders"]
+        assert body["adapter"] == "red"
+        return body["model"], "load;dur" in told["server-timing"]
+
+    first, waited = called()
+    assert waited
+    live.sagemaker.update_inference_component_runtime_config(
+        InferenceComponentName="now-base", DesiredRuntimeConfig={"CopyCount": 2}
+    )
+    assert settled(live, "now-base") == "InService"
+    seen: set[tuple[Any, bool]] = set()
+
+    def moved() -> bool:
+        seen.add(called())
+        return len(seen) == 2
+
+    until(moved, 60.0)
+    assert ({waited for _, waited in seen}, (first, False) in seen) == ({False}, True)
+    live.sagemaker.update_inference_component_runtime_config(
+        InferenceComponentName="now-base", DesiredRuntimeConfig={"CopyCount": 1}
+    )
+    assert settled(live, "now-base") == "InService"
+    live.sagemaker.delete_inference_component(InferenceComponentName=moving)
 
 
 def test_an_update_of_a_base_keeps_its_adapters_and_a_base_is_deleted_after_them(live: LiveEndpoint) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torpor import simulate
 from torpor.simulator.components.component_files import read_components
 from torpor.simulator.components.component_scenario import ComponentScenario
-from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup
+from torpor.simulator.components.component_setup import AdapterSetup, ComponentSetup, CopyChange
 from torpor.simulator.components.components_result import ComponentsResult
 from torpor.simulator.components.components_run import simulate_components
 from torpor.simulator.costs.ways_to_serve import Way
@@ -90,6 +90,26 @@ def test_each_copy_fetches_an_adapter_with_its_first_request_and_keeps_it() -> N
     assert found.components[0].requests == 5
     assert found.latencies.quantile(1.0) == pytest.approx(0.5 + 0.3 + 0.1, rel=0.1)
     assert found.scenario.on_aws
+
+
+def test_requests_for_an_adapter_wait_at_the_copy_that_has_it_until_a_second_one_does() -> None:
+    adapters = (AdapterSetup("x", "base"),)
+    calls = [(0.0, "x"), *[(30.0, "x")] * 12, *[(90.0, "x")] * 12]
+    slow = {**ADAPTED, "x": replace(ADAPTED["x"], download_s=5.0)}
+    found = played(ComponentScenario((replace(BASE, copies=2),), adapters=adapters), recorded(calls), slow)
+    assert (found.cold, found.warm, found.components[0].loads) == (1, 24, 2)
+
+
+def test_an_adapter_stays_at_the_copy_that_has_it_until_a_copy_that_comes_has_it_too() -> None:
+    names = [f"x{number}" for number in range(8)]
+    adapters = tuple(AdapterSetup(name, "base") for name in names)
+    profiles = {**ADAPTED, **{name: replace(ADAPTED["x"], name=name) for name in names}}
+    grows = replace(BASE, copies=1, changes=(CopyChange(40.0, 2),))
+    calls = [(float(number), name) for number, name in enumerate([*names, *names])]
+    later = [(60.0 + number, name) for number, name in enumerate([*names, *names, *names])]
+    found = played(ComponentScenario((grows,), adapters=adapters), recorded([*calls, *later]), profiles)
+    assert (found.cold, found.warm) == (8, 32)
+    assert 8 < found.components[0].loads < 16
 
 
 def test_adapters_share_the_disk_that_the_model_leaves_and_the_one_used_longest_ago_makes_room() -> None:

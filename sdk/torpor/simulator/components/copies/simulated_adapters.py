@@ -1,4 +1,5 @@
-"""The adapters of one simulated copy: fetched to its disk with the first request that names one, and registered.
+"""The adapters of one simulated copy: fetched to its disk and registered with the first request that names one, or
+ahead of it.
 
 This module decides nothing. `torpor_container.core.residency` decides which adapter makes room on the disk.
 """
@@ -7,7 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isnan, nan
 
-from torpor.simulator.engine.call_records import FAILED, FOUND, LOADED, InstanceModel, SimulatedCall, VariantCounts
+from torpor.simulator.engine.call_records import (
+    FAILED,
+    FOUND,
+    LOADED,
+    Brought,
+    InstanceModel,
+    SimulatedCall,
+    VariantCounts,
+)
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.virtual_time import Kernel
 
@@ -31,19 +40,35 @@ class SimulatedAdapters:
 
     def ask(self, call: SimulatedCall) -> None:
         """Have the adapter that the request names."""
-        name = call.model
-        model = self._models.get(name)
-        if model is None:
-            model = self._models[name] = InstanceModel(name, self.disk.profiles[name])
+        model = self._known(call.model)
         model.waiting.append(call)
-        if name not in self._coming:
-            self._coming.add(name)
-            model.since_s = nan  # set once the files are fetched anew
-            self.disk.fetch(model)
+        self._bring(model)
+
+    def has(self, name: str) -> bool:
+        """Whether a request for this adapter begins no load."""
+        return name in self._coming or (name in self._had and name in self.disk.stored)
+
+    def bring(self, name: str, then: Brought) -> None:
+        """Have an adapter for the requests to come. `then` hears whether it is there."""
+        model = self._known(name)
+        model.brought = [*(model.brought or ()), then]
+        self._bring(model)
 
     def ended(self, call: SimulatedCall) -> None:
         """The request is answered: it uses the adapter no more."""
         self.disk.release(call.model)
+
+    def _known(self, name: str) -> InstanceModel:
+        model = self._models.get(name)
+        if model is None:
+            model = self._models[name] = InstanceModel(name, self.disk.profiles[name])
+        return model
+
+    def _bring(self, model: InstanceModel) -> None:
+        if model.name not in self._coming:
+            self._coming.add(model.name)
+            model.since_s = nan  # set once the files are fetched anew
+            self.disk.fetch(model)
 
     def _fetched(self, model: InstanceModel) -> None:
         if isnan(model.since_s) and model.name in self._had:
@@ -68,6 +93,7 @@ class SimulatedAdapters:
             call.outcome, call.ready_s = outcome, now_s
             self.ready(call, model)
         self.disk.release(name)
+        self._tell(model, True)
 
     def _refused(self, model: InstanceModel, _reason: str) -> None:
         self._coming.discard(model.name)
@@ -76,3 +102,9 @@ class SimulatedAdapters:
             call.outcome = FAILED
             call.ready_s = call.done_s = self.kernel.now_s
             self.failed(call)
+        self._tell(model, False)
+
+    def _tell(self, model: InstanceModel, here: bool) -> None:
+        told, model.brought = model.brought or (), None
+        for then in told:
+            then(here)

@@ -45,6 +45,12 @@ class SimulatedCopy(PlacedInstance):
             counts = self.disk.counts
             self._adapters = SimulatedAdapters(self.kernel, self.disk, counts, self._adapted, self._answered)
 
+    @property
+    def brought(self) -> SimulatedAdapters:
+        """What it brings for requests to come: adapters, if its model has any."""
+        assert self._adapters is not None, "nothing is brought without a disk"
+        return self._adapters
+
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this copy."""
         call.slot = self.slot
