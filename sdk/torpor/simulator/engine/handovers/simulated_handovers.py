@@ -43,8 +43,10 @@ class SimulatedHandovers:
         A request of a pipeline has a machine, which finds that out by itself."""
         ready = self.ready
         instance = ready.pick(model)
-        if model not in ready.moving and model not in ready.copied:
-            return instance
+        if model not in ready.moving:
+            copied = ready.copied.get(model)
+            if copied is None or (copied.owner is instance and copied.coming is None):
+                return instance  # as `asks` says, without calls
         if not ready.asks(model, instance) or instance.brought.has(self._names.get(model, model)):
             return instance
         ready.lacks(model, instance)
