@@ -69,10 +69,7 @@ class InstanceLane:
 
     def play_before(self, window: ArrivalWindow, number: int, time_s: float) -> None:
         """Play all that happens before the window's request of this number, which comes at this time."""
-        end = self.next
-        while end < self.end and window.numbers[end] < number:
-            end += 1
-        self.play(window, end)
+        self.play(window, self._place(window, number))
         self.kernel.run(time_s)
 
     def is_limited(self, window: ArrivalWindow, busy_min: int) -> bool:
@@ -90,11 +87,15 @@ class InstanceLane:
     def in_flight_max(self, window: ArrivalWindow, number: int) -> int:
         """The most requests that it has when the window's request of this number comes. No limit of its own is before
         that."""
-        place = bisect_left(window.numbers, number, self.next, self.end)
+        place = self._place(window, number)
         most = self.instance.in_flight + place - self.next
         if place == self.next or window.bounds is None or not self.bounded:
             return most
         return min(most, int(window.bounds.found[place - 1]) + 1)
+
+    def _place(self, window: ArrivalWindow, number: int) -> int:
+        """The place of its first request to come that has this number or a later one."""
+        return bisect_left(window.numbers, number, self.next, self.end)
 
     def _stop_later(self, bounds: BoundedRequests) -> None:
         """Leave out the requests that cannot find it busy. It has some more of them at least, whatever is known."""
