@@ -72,9 +72,9 @@ class InstanceLane:
         self.play(window, self._place(window, number))
         self.kernel.run(time_s)
 
-    def is_limited(self, window: ArrivalWindow, busy_min: int) -> bool:
-        """Find its limit, now that it is played up to its next request. With `busy_min` in flight it is busy, and each
-        request that comes may stay."""
+    def find_limit(self, window: ArrivalWindow, busy_min: int) -> bool:
+        """Find its limit, now that it is played up to its next request: whether there is one. With `busy_min` in flight
+        it is busy, and each request that comes may stay."""
         in_flight = self.instance.in_flight
         self.stop = self.next + max(0, busy_min - in_flight)
         if window.bounds is not None and not self.shared and not self.instance.brought.going_on:
@@ -103,8 +103,8 @@ class InstanceLane:
         self.stop = min(_first(bounds.maybe_busy, self.stop), max(unsure, self.stop))
         self.bounded = self.stop <= unsure
 
-    def is_due(self) -> bool:
-        """Find when its next action is due, if there is one."""
+    def find_due(self) -> bool:
+        """Find when its next action is due: whether there is one."""
         moment = self.kernel.next
         self.due_s = inf if moment is None else -moment[0]
         return moment is not None

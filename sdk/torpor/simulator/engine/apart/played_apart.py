@@ -67,6 +67,7 @@ class PlayedApart:
         self._lane_of: dict[SimulatedInstance, InstanceLane] = {}
         self._choosing_s = 0.0  # when the request comes that placement chooses for
         self._to_copy: list[InstanceLane] = []  # those that are to load a copy for it
+        self._counted = 0, 0  # so many were in flight at most, when the window's request of this number came
         self._numbers: NDArray[np.int32] = np.zeros(0, np.int32)  # by model: the number of its lane; -1: not known
 
     def add(self, instance: SimulatedInstance, kernel: Kernel) -> None:
@@ -163,26 +164,26 @@ class PlayedApart:
         """Play these requests, of which each has the number of its lane. Nothing concerns all instances meanwhile."""
         order = np.argsort(lanes, kind="stable")
         ordered = times_s[order], models[order], lanes[order]
-        unload_s = (
-            np.array([lane.instance.brought.longest_unload_s for lane in self._lanes]) if self._bounds.known else None
-        )
-        bounds = None if unload_s is None else self._bounds.of(*ordered, unload_s)
+        bounds = None
+        if self._bounds.known:
+            unload_s = np.array([lane.instance.brought.longest_unload_s for lane in self._lanes])
+            bounds = self._bounds.of(*ordered, unload_s)
         named = list(map(trace.names.__getitem__, ordered[1].tolist()))
         window = ArrivalWindow(ordered[0].tolist(), named, order.tolist(), bounds)
         firsts: list[int] = np.searchsorted(ordered[2], np.arange(len(self._lanes) + 1)).tolist()
         for lane, (first, end) in zip(self._lanes, pairwise(firsts), strict=True):
             lane.begin(first, end)
-        self._play_limits(window, len(order))
+        self._play_limits(window)
         end_s = float(times_s[-1])
         for lane in self._lanes:
             lane.play(window, lane.end)
             lane.kernel.run(end_s)
 
-    def _play_limits(self, window: ArrivalWindow, requests: int) -> None:
+    def _play_limits(self, window: ArrivalWindow) -> None:
         """Play all requests that may find their instance busy, and those before them."""
         lanes, busy_min = self._lanes, self._ready.busy_min
-        in_flight, since, all_played = self._ready.in_flight, 0, 0  # the most when the request of number `since` came
-        limits = [(lane.limit, place) for place, lane in enumerate(lanes) if lane.is_limited(window, busy_min)]
+        all_played, self._counted = 0, (self._ready.in_flight, 0)
+        limits = [(lane.limit, place) for place, lane in enumerate(lanes) if lane.find_limit(window, busy_min)]
         heapify(limits)
         while limits:
             number, place = heappop(limits)
@@ -193,29 +194,35 @@ class PlayedApart:
             time_s = window.times_s[lane.next]
             lane.kernel.run(time_s)
             if lane.instance.in_flight >= busy_min:
-                most = max(in_flight + number - since, self._ready.in_flight)
-                if self._ready.bound(most) > busy_min:
-                    in_flight, since = sum([one.in_flight_max(window, number) for one in lanes]), number
-                    most = max(in_flight, self._ready.in_flight)
-                if self._ready.bound(most) > busy_min:
+                all_looked_at = self._ready.bound(self._in_flight_max(window, number)) > busy_min
+                if all_looked_at:
                     all_played += 1
-                    if all_played * len(lanes) > requests:
+                    if all_played * len(lanes) > len(window.numbers):
                         self._play_in_step(window, number)
                         return
-                chosen = self._chosen(window, lane.next, busy_min, most)
+                chosen = self._chosen(window, lane.next, len(lanes) if all_looked_at else 2)
                 lane.next += 1
                 chosen.take(window.models[lane.next - 1])
                 for one in {chosen, *self._to_copy}:
-                    if one is not lane and one.is_limited(window, busy_min):
+                    if one is not lane and one.find_limit(window, busy_min):
                         heappush(limits, (one.limit, one.number))
-            if lane.is_limited(window, busy_min):
+            if lane.find_limit(window, busy_min):
                 heappush(limits, (lane.limit, place))
 
-    def _chosen(self, window: ArrivalWindow, place: int, busy_min: int, most: int) -> InstanceLane:
-        """The lane that gets this request, whose own instance is busy, while all have `most` in flight at most. Bring
-        those that placement looks at to the moment of the request."""
+    def _in_flight_max(self, window: ArrivalWindow, number: int) -> int:
+        """The most requests that all have in flight when the one of this number comes, the next limit. Each lane is
+        asked only if all requests since the last time might make an instance of a mean load busy."""
+        counted, since = self._counted
+        most = counted + number - since
+        if self._ready.bound(most) > self._ready.busy_min:
+            most = sum([lane.in_flight_max(window, number) for lane in self._lanes])
+            self._counted = most, number
+        return max(most, self._ready.in_flight)  # placement counts those in flight where each lane is
+
+    def _chosen(self, window: ArrivalWindow, place: int, looked_at: int) -> InstanceLane:
+        """The lane that gets this request, whose own instance is busy. Bring those that placement looks at to the
+        moment of the request: so many at least."""
         model, number, time_s = window.models[place], window.numbers[place], window.times_s[place]
-        looked_at = 2 if self._ready.bound(most) == busy_min else len(self._lanes)
         self._choosing_s = time_s
         self._to_copy.clear()
         if (copied := self._ready.copied.get(model)) is not None:
@@ -226,7 +233,7 @@ class PlayedApart:
             first = self._ready.first(model, looked_at)
             for instance in first:
                 self._lane_of[instance].play_before(window, number, time_s)
-            if len(first) == len(self._lanes) or any(one.in_flight < busy_min for one in first[1:]):
+            if len(first) == len(self._lanes) or any(one.in_flight < self._ready.busy_min for one in first[1:]):
                 return self._lane_of[self._handovers.chosen(model)]
             looked_at = 2 * looked_at if 2 * looked_at <= WALK_MAX else len(self._lanes)
 
@@ -236,7 +243,7 @@ class PlayedApart:
         for lane in self._lanes:
             lane.play_before(window, since, window.times_s[places[0]])
             lane.next = lane.end
-        due = [(lane.due_s, place) for place, lane in enumerate(self._lanes) if lane.is_due()]
+        due = [(lane.due_s, place) for place, lane in enumerate(self._lanes) if lane.find_due()]
         heapify(due)
         for place in places:
             time_s, model = window.times_s[place], window.models[place]
@@ -244,7 +251,7 @@ class PlayedApart:
                 at_s, one = heappop(due)
                 if (lane := self._lanes[one]).due_s == at_s:
                     lane.kernel.run(at_s)
-                    if lane.is_due():
+                    if lane.find_due():
                         heappush(due, (lane.due_s, one))
             self._choosing_s = time_s
             self._to_copy.clear()
@@ -252,7 +259,7 @@ class PlayedApart:
             lane.kernel.run(time_s)
             lane.instance.arrive(model)
             for chosen in (lane, *self._to_copy):
-                if chosen.is_due():
+                if chosen.find_due():
                     heappush(due, (chosen.due_s, chosen.number))
 
     def _begin_copy(self, instance: SimulatedInstance) -> None:
