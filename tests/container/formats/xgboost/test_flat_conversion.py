@@ -132,7 +132,7 @@ def test_trees_that_answer_otherwise_do_not_pass_the_proof(monkeypatch: pytest.M
     made = flat_conversion._trees
 
     def reversed_trees(*arguments: Any) -> Any:
-        trees = made(*arguments)
+        trees: Any = made(*arguments)
         trees.nodes["value"][trees.nodes["left"] == 0] *= np.float32(1 + 1e-6)
         return trees
 
@@ -149,7 +149,7 @@ def test_one_threshold_beside_its_own_does_not_pass_the_proof(
     made, dice = flat_conversion._trees, np.random.default_rng(seed)
 
     def with_another(*arguments: Any) -> Any:
-        trees = made(*arguments)
+        trees: Any = made(*arguments)
         at = dice.choice(trees.nodes["left"].nonzero()[0])
         trees.nodes["value"][at] = np.nextafter(trees.nodes["value"][at], np.float32(inf))
         return trees
