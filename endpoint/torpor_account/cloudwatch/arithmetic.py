@@ -216,8 +216,8 @@ OPERATORS: dict[str, Operator] = {
 
 COURSES: dict[str, Course] = {
     "ABS": _each(abs),
-    "CEIL": _each(ceil),
-    "FLOOR": _each(floor),
+    "CEIL": _each(lambda value: float(ceil(value))),
+    "FLOOR": _each(lambda value: float(floor(value))),
     "LOG": _each(log, 0.0),
     "LOG10": _each(log10, 0.0),
     "DIFF": _differences,

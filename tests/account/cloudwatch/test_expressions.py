@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_account.cloudwatch.arithmetic import ExpressionError, TimeSeries
+from torpor_account.cloudwatch.arithmetic import COURSES, ExpressionError, TimeSeries
 from torpor_account.cloudwatch.expressions import evaluate
 
 GRID = range(0, 240, 60)
@@ -60,6 +60,13 @@ def test_arithmetic_and_functions(text: str, expected: dict[int, float]) -> None
     line = evaluate({"e": text}, {"a": A, "b": B})["e"]
     assert isinstance(line, TimeSeries)
     assert line.values == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("course", COURSES)
+def test_a_fold_of_a_course_is_a_number(course: str) -> None:
+    line = evaluate({"e": f"a * MAX({course}(a))"}, {"a": A})["e"]
+    assert isinstance(line, TimeSeries)
+    assert len(line.values) == len(A.values)
 
 
 def test_a_formula_may_use_another() -> None:

@@ -24,6 +24,10 @@ def written(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode()
 
 
+NOBODYS = written({})
+"""A token that no operation reads."""
+
+
 def read(token: str, invalid: AwsError) -> Any:
     """The value in the token. Raises `invalid` for a text that is no token."""
     if len(token) > TOKEN_MAX:
@@ -42,7 +46,7 @@ def named(answer: Mapping[str, Any], operation: str) -> Mapping[str, Any]:
 def unnamed(params: dict[str, Any], operation: str) -> dict[str, Any]:
     """The call's members, with the page token as the operation wrote it.
 
-    A token of another operation stays as it is, and no operation reads it.
+    In the place of a token that is not the operation's own is one that no operation reads.
     """
     return {**params, **{member: _own(params[member], operation) for member in MEMBERS if params.get(member)}}
 
@@ -55,4 +59,4 @@ def _own(token: str, operation: str) -> str:
     match value:
         case {**names} if list(names) == [operation] and isinstance(names[operation], str):
             return str(names[operation])
-    return token
+    return NOBODYS
