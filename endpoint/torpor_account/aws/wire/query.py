@@ -14,6 +14,7 @@ from torpor_account.aws.errors import AwsError, unreadable
 from torpor_account.aws.service_models import OperationModel, ServiceModel, Shape
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.aws.wire.parameter_reading import epoch_s, read
+from torpor_account.core.written_numbers import decimal_of, whole_of
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -120,13 +121,18 @@ def _numbered(node: Tree) -> list[Tree]:
 
 CONTAINERS: dict[str, Callable[[Tree, Shape], Any]] = {"structure": _structure, "list": _list, "map": _map}
 
+
+def _double(text: str) -> float:
+    return float(text) if text in ("NaN", "Infinity", "-Infinity") else decimal_of(text)
+
+
 SCALARS: dict[str, Callable[[str], Any]] = {
-    "integer": int,
-    "long": int,
-    "double": float,
-    "float": float,
+    "integer": whole_of,
+    "long": whole_of,
+    "double": _double,
+    "float": _double,
     "boolean": {"true": True, "false": False}.__getitem__,
-    "timestamp": lambda text: float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else epoch_s(text),
+    "timestamp": lambda text: float(text) if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII) else epoch_s(text),
     "blob": lambda text: base64.b64decode(text, validate=True),
 }
 

@@ -3,7 +3,6 @@
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html
 """
 
-import re
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from torpor_account.core.access.text_patterns import UNKNOWN, Lookup, TextPattern
+from torpor_account.core.written_numbers import NUMBER
 from torpor_container.core.target_names import without_slash
 from torpor_container.frozen_class import frozen
 
@@ -75,10 +75,6 @@ def _compared(
         return matches
 
     return make
-
-
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-"""Integers and decimals. Python also takes NaN, infinity, underscores, spaces, and the digits of other scripts."""
 
 
 def _number(text: str) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+from torpor_account.core.written_numbers import decimal_of
 from torpor_container.frozen_class import frozen
 
 ROWS_MAX: Final = 10**9
@@ -38,14 +39,14 @@ class NeedAttribute(NamedTuple):
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    value = decimal_of(text)
     if not isfinite(value) or value <= 0:
         raise ValueError
     return value
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    value = decimal_of(text)
     if not 0 <= value <= 1:
         raise ValueError
     return value

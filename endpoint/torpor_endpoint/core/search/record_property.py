@@ -9,6 +9,8 @@ from enum import Enum, auto
 from math import isfinite
 from typing import Any
 
+from torpor_account.core.written_numbers import decimal_of, whole_of
+
 
 class PropertyType(Enum):
     """How the values of a property are compared. `WRITTEN_NUMBER` is text that may be a number, such as a
@@ -50,11 +52,11 @@ def values_at(tree: Any, steps: tuple[str, ...]) -> Iterator[Any]:
 def number_of(text: str) -> int | float | None:
     """The number that a text writes, an integer if it is written as one; None for what is no finite number."""
     try:
-        return int(text)
+        return whole_of(text)
     except ValueError:
         pass
     try:
-        number = float(text)
+        number = decimal_of(text)
     except ValueError:
         return None
     return number if isfinite(number) else None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import exp, floor, isfinite, log
 from typing import Any, Final
 
+from torpor_account.core.written_numbers import decimal_of, whole_of
+
 LOGARITHMIC_FROM: Final = 100.0
 """Auto scales a range logarithmically if its end is so many times its begin. AWS does not say how it chooses."""
 
@@ -88,7 +90,7 @@ def read_ranges(given: Mapping[str, Any]) -> tuple[ParameterRange, ...]:
 
 def _numbers(given: Mapping[str, Any], whole: bool) -> NumberRange:
     name, scaling = given["Name"], given.get("ScalingType", "Auto")
-    read = int if whole else float
+    read = whole_of if whole else decimal_of
     try:
         least, most = float(read(given["MinValue"])), float(read(given["MaxValue"]))
     except ValueError:

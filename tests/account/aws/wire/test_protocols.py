@@ -110,7 +110,16 @@ def test_a_whole_number_beyond_every_double_is_infinite(cloudwatch: ServiceModel
 
 
 @pytest.mark.parametrize(
-    "field", ["Period=ten", "Period=99999999999", "StartTime=yesterday", "StartTime=99999999999999999999"]
+    "field",
+    [
+        "Period=ten",
+        "Period=6_0",
+        "Period=%D9%A1",
+        "Period=99999999999",
+        "StartTime=yesterday",
+        "StartTime=%D9%A1",
+        "StartTime=99999999999999999999",
+    ],
 )
 def test_a_form_field_of_the_wrong_type_is_malformed_input(cloudwatch: ServiceModel, field: str) -> None:
     request = AwsRequest("POST", "/", FORM, "", f"Action=GetMetricStatistics&{field}".encode())

@@ -21,6 +21,8 @@ def test_a_need_is_pairs_with_commas_between_them() -> None:
         ("latency_ms", "'latency_ms' is not understood"),
         ("latency_ms=20,", "'' is not understood"),
         ("latency_ms=0", "latency_ms=0 must be milliseconds, more than 0"),
+        ("latency_ms=1_0", "latency_ms=1_0 must be milliseconds, more than 0"),
+        ("min_accuracy=\u0661", "min_accuracy=\u0661 must be"),
         ("latency_ms=nan", "latency_ms=nan must be"),
         ("latency_ms=inf", "latency_ms=inf must be"),
         ("min_accuracy=90", "min_accuracy=90 must be a number from 0 to 1"),

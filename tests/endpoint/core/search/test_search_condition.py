@@ -168,4 +168,4 @@ def test_values_are_found_through_lists_and_keys_with_dots() -> None:
     assert list(values_at(RECORD, ("HyperParameters", "a.b"))) == ["1"]
     assert list(values_at(RECORD, ("Channels", "Name"))) == ["train", "test"]
     assert list(values_at({"a": [[1, None], []]}, ("a",))) == [1]
-    assert [number_of(text) for text in ("3", "0.5", "1e400", "x")] == [3, 0.5, None, None]
+    assert [number_of(text) for text in ("3", "0.5", "1e400", "x", "1_0", "1_0.5")] == [3, 0.5, *[None] * 4]
