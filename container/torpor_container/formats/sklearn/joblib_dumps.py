@@ -47,10 +47,16 @@ class _Instructions:
     def read(self, count: int) -> bytes:
         """The next bytes: a frame in one call, and each instruction outside a frame by itself."""
         if self._more:
-            self._last, self._more = self._more[:count], self._more[count:]
+            read, self._more = self._more[:count], self._more[count:]
         else:
-            self._last = self.file_handle.read(count)
-        return self._last
+            read = self.file_handle.read(count)
+        self._last = read[-1:]
+        return read
+
+    def readinto(self, buffer: Any) -> int:
+        """Large bytes, which are no part of a frame, to the place where they stay: a second copy may find no room."""
+        self._last = b""
+        return self.file_handle.readinto(buffer)
 
     def readline(self) -> bytes:
         return self.file_handle.readline()
@@ -60,7 +66,7 @@ class _Instructions:
 
     def array(self, mark: NumpyArrayWrapper) -> Any:
         """The array behind the instructions that have been read."""
-        if not self._last.endswith(_BUILD):
+        if self._last != _BUILD:
             raise pickle.UnpicklingError("an array does not begin where a frame of the pickle ends")
         array = self._plain(mark) if _is_plain(mark) else mark.read(self, *_NATIVE)
         self._more = _CALL

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,15 @@ def test_an_array_within_a_frame_is_refused() -> None:
     longer = content[:3] + (length + 1).to_bytes(8, "little") + content[11:]
     with pytest.raises(pickle.UnpicklingError, match="does not begin where a frame"):
         joblib_dumps.load(io.BufferedReader(io.BytesIO(longer)))
+
+
+def test_large_bytes_are_in_memory_once(tmp_path: Path) -> None:
+    size = 8 * 1024 * 1024
+    path = tmp_path / "model.joblib"
+    joblib.dump({"ballast": bytes(size)}, path)
+    tracemalloc.start()
+    with path.open("rb") as file:
+        assert len(joblib_dumps.load(file)["ballast"]) == size
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < size * 1.2
