@@ -110,7 +110,7 @@ ROOMS: dict[str, MutatedRoom] = {
         "test_conditions.py test_evaluation.py explaining test_needs.py test_policy_documents.py test_principals.py "
         "test_role_trust.py test_text_patterns.py",
     ),
-    **_rooms(ACCOUNT, "alarms", "origins", "outages", "s3_address"),
+    **_rooms(ACCOUNT, "alarms", "origins", "outages", "s3_address", "written_numbers"),
     **_rooms(
         ENDPOINT,
         "sending",
