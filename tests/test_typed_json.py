@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from tests.helpers.record_kinds import built_by_hand, read_methods, record_classes, record_kinds
 from tests.helpers.record_values import record_values
 from tests.helpers.source_trees import ROOT, modules, nodes
@@ -35,7 +36,7 @@ OWN_FORMS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=tries(8))
 @given(data=st.data())
 def test_what_a_record_has_written_it_reads(name: str, data: st.DataObject) -> None:
     record: Any = data.draw(record_values(KINDS[name]))

@@ -149,6 +149,7 @@ def call(live: LiveEndpoint, operation: str, model: str) -> None:
         answer.read()
 
 
+@pytest.mark.thorough
 @needs_prometheus
 def test_every_panel_has_data_after_a_few_requests(observed: LiveEndpoint, prometheus: ScrapingPrometheus) -> None:
     models = (f"{number}.tar" for number in count())

@@ -33,6 +33,8 @@ LONG = {
     "docs/how-to/batch-transform.md",
     "docs/how-to/bring-a-container.md",
     "docs/how-to/capture-requests.md",
+    "docs/how-to/choose-by-need.md",
+    "docs/how-to/find-drift.md",
     "docs/how-to/from-mlserver-or-triton.md",
     "docs/how-to/inference-components.md",
     "docs/how-to/notebooks.md",

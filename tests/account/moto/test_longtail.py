@@ -48,6 +48,7 @@ def failing(error: Exception) -> LongTail:
     return LongTail(ACCOUNT, ask)
 
 
+@pytest.mark.thorough
 def test_a_topic_delivers_a_message_to_a_queue_in_the_callers_account_and_region(tail: LongTail) -> None:
     sns, sqs = left_to(tail, "sns"), left_to(tail, "sqs")
     topic = sns.create_topic(Name="alarms")["TopicArn"]

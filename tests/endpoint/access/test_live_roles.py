@@ -288,6 +288,7 @@ def test_a_model_without_a_role_passes_the_endpoint_s_own(account: Account) -> N
         sagemaker.create_model(ModelName="m", PrimaryContainer=one("secret/model.tar.gz"))
 
 
+@pytest.mark.thorough
 def test_a_router_writes_captured_data_as_the_models_role(account: Account, tmp_path: Path) -> None:
     writer = account.role(
         "writer", READS_MODELS, {"Action": "s3:PutObject", "Resource": "arn:aws:s3:::results/allowed/*"}

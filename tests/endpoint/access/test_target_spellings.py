@@ -184,7 +184,7 @@ def named(spelling: str) -> str | None:
     return None if unfit or {".", ".."} & set(spelling.split("/")) else name
 
 
-@settings(max_examples=tries(40))
+@settings(max_examples=tries(20))
 @given(st.sampled_from(SPELLINGS), st.sampled_from(FACES), st.sampled_from(sorted(KINDS)))
 @example("/tenant-b/m", "invocations", "Deny-StringLike-0")
 @example("/tenant-b/m", "invocations-response-stream", "Deny-StringEquals-0")
@@ -287,7 +287,7 @@ def test_users_read_and_copy_the_objects_that_they_may(tenancy: Tenancy) -> None
         assert copied[0] == status
 
 
-@settings(max_examples=tries(40))
+@settings(max_examples=tries(20))
 @given(PATHS | WALKS, st.sampled_from(("get", "copy", "copy, by a name of its own")), st.sampled_from(sorted(MAY_READ)))
 @example("/models/texts/tenant-b%2Fm", "get", "all-but-b")
 @example("/models/texts/tenant-b/m", "copy", "all-but-b")

@@ -107,6 +107,7 @@ def test_output_of_multi_model_server_is_in_the_instances_log(live: LiveEndpoint
     assert any("weights read: beta" in log.read_text(errors="replace") for log in logs)
 
 
+@pytest.mark.thorough
 def test_a_deleted_endpoint_leaves_neither_java_nor_its_workers(live: LiveEndpoint) -> None:
     container = many("models/words", {"MARK": "of-this-test"}, Image="multi-model-server:1.1.11")
     live.deploy("gone", Variant(container))

@@ -272,6 +272,7 @@ def test_an_instance_life_is_kept_for_as_long_as_its_traffic(recorded: LedgerWit
     assert paid_s(recorded) == (recorded.now_s - recorded.retention.kept_s, 30.0 * (14 * 24 * 60))
 
 
+@pytest.mark.thorough
 def test_an_older_ledger_that_may_have_pruned_lives_covers_only_the_lives_it_kept(tmp_path: Path) -> None:
     recorded = LedgerWithPages(tmp_path)
     for wake in range(10_000):

@@ -95,6 +95,7 @@ TRIES_MAX = 40 * WALL_MULTIPLE
 """The limit of a load counts quiet time: on a busy machine it comes later."""
 
 
+@pytest.mark.thorough
 def test_a_load_over_its_own_limit_is_the_models_error(live: LiveEndpoint, brief: str, slow: Slow) -> None:
     slow("endless")
     answers: list[Any] = []

@@ -103,7 +103,16 @@ def test_a_command_imports_what_it_needs_alone(endpoint: torpor.Local) -> None:
     assert done.stdout.splitlines()[-1] == "0 torpor.cli.commands.reports torpor.cli.commands.reports.ls"
 
 
-@pytest.mark.parametrize("arguments", [["metrics", "shared"], ["ls"], ["cold-starts", "shared"], ["--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ls"],
+        *(
+            pytest.param(other, marks=pytest.mark.thorough)
+            for other in (["metrics", "shared"], ["cold-starts", "shared"], ["--help"])
+        ),
+    ],
+)
 def test_a_reader_that_has_enough_gets_no_traceback(endpoint: torpor.Local, arguments: list[str]) -> None:
     """As `torpor metrics | head` does."""
     reading, writing = os.pipe()

@@ -202,9 +202,9 @@ def dumps() -> list[bytes]:
 
 
 def test_what_is_taken_of_mutated_dumps_ends_no_process(tmp_path: Path) -> None:
-    mutated_files_end_no_process(dumps(), tmp_path, range(500))
+    mutated_files_end_no_process(dumps(), tmp_path, range(60))
 
 
 @pytest.mark.thorough
 def test_what_is_taken_of_many_mutated_dumps_ends_no_process(tmp_path: Path) -> None:
-    mutated_files_end_no_process(dumps(), tmp_path, range(500, 20_000))
+    mutated_files_end_no_process(dumps(), tmp_path, range(60, 20_000))

@@ -272,9 +272,9 @@ def mutated_files_end_no_process(known: list[bytes], folder: Path, seeds: range)
 
 
 def test_what_is_taken_of_mutated_files_ends_no_process(tmp_path: Path) -> None:
-    mutated_files_end_no_process(pickled(), tmp_path, range(200))
+    mutated_files_end_no_process(pickled(), tmp_path, range(60))
 
 
 @pytest.mark.thorough
 def test_what_is_taken_of_many_mutated_files_ends_no_process(tmp_path: Path) -> None:
-    mutated_files_end_no_process(pickled(), tmp_path, range(200, 20_000))
+    mutated_files_end_no_process(pickled(), tmp_path, range(60, 20_000))

@@ -234,7 +234,7 @@ def _mutated(count: int) -> None:
 
 
 def test_what_is_taken_of_mutated_files_ends_no_process() -> None:
-    _mutated(100)
+    _mutated(40)
 
 
 @pytest.mark.thorough

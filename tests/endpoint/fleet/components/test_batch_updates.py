@@ -178,6 +178,7 @@ def test_batches_come_and_go_with_their_shares_and_the_new_copies_are_left() -> 
     told(story)
 
 
+@pytest.mark.thorough
 def test_the_instances_of_the_new_copies_stay_and_those_of_the_old_ones_leave() -> None:
     async def story(shop: Shop) -> None:
         live = shop.roster.get("shop")

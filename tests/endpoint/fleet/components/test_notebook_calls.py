@@ -163,6 +163,7 @@ def scaled_to_zero(live: LiveEndpoint, name: str) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_scale_down_to_zero(live: LiveEndpoint) -> None:
     endpoint(live, "zero", "ml.g5.12xlarge", 0, 2)
     component(live, "zero", "qwen", 1)

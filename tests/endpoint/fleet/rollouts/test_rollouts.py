@@ -358,8 +358,15 @@ def test_a_restart_that_cannot_go_on_rolls_back_and_says_so(caplog: pytest.LogCa
 OF_A_NEW_IMAGE = replace(GREEN, containers=(Container("new", "s3://b/new"),))
 
 
-@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.DELETING])
-@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+@pytest.mark.parametrize(
+    ("policy", "phase"),
+    [
+        (CANARY, RolloutPhase.BAKING),
+        (ROLLING, RolloutPhase.DELETING),
+        pytest.param(CANARY, RolloutPhase.DELETING, marks=pytest.mark.thorough),
+        pytest.param(ROLLING, RolloutPhase.BAKING, marks=pytest.mark.thorough),
+    ],
+)
 def test_a_restart_without_the_new_image_ends_the_new_fleet_and_makes_the_old_one_whole(
     policy: RolloutPolicy, phase: RolloutPhase
 ) -> None:

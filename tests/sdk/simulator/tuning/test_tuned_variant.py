@@ -64,6 +64,7 @@ def test_a_tenth_of_brute_force_comes_within_3_percent_of_its_price() -> None:
     assert found.bill.usd <= 1.03 * cheapest
 
 
+@pytest.mark.thorough
 def test_the_same_seed_tries_the_same_choices() -> None:
     first, again, other = tuned(1, 16), tuned.__wrapped__(1, 16), tuned(2, 16)
     assert [one.scenario for one in first.tried] == [one.scenario for one in again.tried]
@@ -95,6 +96,7 @@ def test_an_effect_is_that_of_the_choice_that_is_proposed() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_goal_that_nothing_meets_has_no_best_and_says_what_came_near() -> None:
     found = tuned(slo_s=0.001)
     assert found.best is None
