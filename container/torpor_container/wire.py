@@ -108,12 +108,12 @@ LOAD_MODEL = "/_torpor/load"
 UPDATE_MODEL = "/_torpor/update"
 """`POST` with a `ModelName` to an instance that keeps its models; it answers a `LeavingModel`. The next request loads
 the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version. `load`
-answers once the model is in memory, without a call of it; `update` once the version that S3 has now answers, which was
-loaded beside the older one."""
+answers an `OrderedLoad` once the model is in memory, without a call of it; `update` answers once the version that S3
+has now answers, which was loaded beside the older one."""
 
 LOAD_ADAPTER = "/_torpor/adapter"
-"""`POST` with ADAPTER and ADAPTER_URL, to a foreign container's instance with one model: it answers once the container
-has the adapter, without a call of it."""
+"""`POST` with ADAPTER and ADAPTER_URL, to a foreign container's instance with one model: it answers an `OrderedLoad`
+once the container has the adapter, without a call of it."""
 
 
 TIERS = "/_torpor/tiers"
@@ -224,6 +224,7 @@ class ColdLoad(TypedDict):
     victims: list[str]  # the models that left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
+    joined: NotRequired[bool]  # True in the report of a request that came while another one's load went on
     efforts: dict[str, EffortFields]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
     own_bytes: NotRequired[int]  # memory that no model explains, when this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
@@ -238,6 +239,12 @@ class ColdLoad(TypedDict):
 
 class ModelName(TypedDict):
     model: str  # the TargetModel
+
+
+class OrderedLoad(TypedDict):
+    """What came of an order to load a model, or to register an adapter, that is there now."""
+
+    led: bool  # whether the order led a load: otherwise it was there, or on its way for somebody else
 
 
 class AskedModels(TypedDict):

@@ -67,7 +67,7 @@ class ModelAdapters:
         self._held: dict[str, str] = {}  # by adapter, the address of its folder, which the container may read
         self._registered: set[str] = set()  # those that the container has taken; `_held` ends with the one used last
         self._in_turn: set[str] = set()  # those that somebody registers now, or has leave
-        self._coming: dict[str, LoadSpans] = {}  # of those that are registered now, for who waits for them
+        self._coming: dict[str, LoadSpans] = {}  # of those that are registered now, for the requests that wait for them
         self._uses: Counter[str] = Counter()  # requests by the adapter that they use
         self._change = asyncio.Event()
 
@@ -97,7 +97,7 @@ class ModelAdapters:
         return name in self._registered and self._held[name] == url
 
     async def _brought(self, name: str, url: str, timing: Timing) -> None:
-        """Register it, or wait for who does."""
+        """Register it, or wait until another request has."""
         since_s, spans = self._clock(), self._coming.get(name)
         leads = False
         while not self._has(name, url):

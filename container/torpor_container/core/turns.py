@@ -82,7 +82,7 @@ class Turns(Generic[Request]):
     """The queues of all models. Times are seconds of the caller's clock."""
 
     def __init__(self, sharing: Sharing) -> None:
-        self._sharing = sharing
+        self.sharing = sharing
         self._parallel = sharing.parallel
         self._per_model = sharing.per_model
         self.waiting: dict[ModelQueue, deque[tuple[float, Request]]] = {}
@@ -231,14 +231,14 @@ class Turns(Generic[Request]):
 
     def _gathered_s(self, queue: ModelQueue) -> float:
         """When the queue's next turn need wait no longer: it expects as many requests as the last turn had."""
-        expected = min(self._sharing.batch_size, queue.last_size)
+        expected = min(self.sharing.batch_size, queue.last_size)
         waiting = self.waiting[queue]
         since_s, _ = waiting[0]
-        return since_s + self._sharing.delay_s if len(waiting) < expected else since_s
+        return since_s + self.sharing.delay_s if len(waiting) < expected else since_s
 
     def _begin(self, queue: ModelQueue, now_s: float) -> Turn[Request]:
         waiting = self.waiting[queue]
-        size = min(len(waiting), self._sharing.batch_size) if queue.shares else 1
+        size = min(len(waiting), self.sharing.batch_size) if queue.shares else 1
         requests = tuple([waiting.popleft()[1] for _ in range(size)])
         queue.last_size = size
         charged_s = self._charge(queue, now_s)

@@ -143,9 +143,8 @@ class Routes:
 
     async def load(self, request: Request) -> Response:
         timing = Timing(self._clock)
-        reason = request.headers.get(wire.LOAD_REASON, "")
-        name = await self._kept().load(model_named(await request.body()), timing, reason)
-        return JSONResponse({"model": name, "hit": timing.hit})
+        await self._kept().load(model_named(await request.body()), timing, request.headers.get(wire.LOAD_REASON, ""))
+        return JSONResponse(wire.OrderedLoad(led=timing.led))
 
     async def tiers(self, request: Request) -> Response:
         return JSONResponse({"tiers": self._kept().tiers(models_named(await request.body()))})
@@ -156,8 +155,9 @@ class Routes:
     async def load_adapter(self, request: Request) -> Response:
         if not isinstance(self._serving, Single):
             raise NotSupported("this instance takes no adapters: only one that was started for one model may")
-        named = InvocationHead(request.scope["headers"]).with_body(b"")
-        return JSONResponse({"loaded": await self._serving.load_adapter(named, Timing(self._clock))})
+        named, timing = InvocationHead(request.scope["headers"]).with_body(b""), Timing(self._clock)
+        await self._serving.load_adapter(named, timing)
+        return JSONResponse(wire.OrderedLoad(led=timing.led))
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""

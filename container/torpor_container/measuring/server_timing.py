@@ -37,12 +37,13 @@ class LoadSpans:
 
     def report(self, leads: bool) -> ColdLoad | None:
         """What one of its requests reports of the load. Only the request that `leads` reports what was fetched, so that
-        the ledger counts it once."""
-        if leads or self.cold is None or not self.fetched_bytes:
+        the ledger counts it once. Each other one reports that it joined."""
+        if leads or self.cold is None:
             return self.cold
         others = self.cold.copy()
-        del others["fetched_bytes"]
+        others.pop("fetched_bytes", None)
         others.pop("fetched_from", None)
+        others["joined"] = True
         return others
 
     def came_from(self, origin: FetchedFrom | None) -> str:
@@ -72,6 +73,11 @@ class Timing:
         self._clock = clock
         self._began_s = clock()
         self.steps: dict[WaitStep, float] = {}
+
+    @property
+    def led(self) -> bool:
+        """Whether the request led a load, and so waited for all of it."""
+        return self.cold is not None and "joined" not in self.cold
 
     def add(self, step: WaitStep, took_s: float) -> None:
         self.steps[step] = self.steps.get(step, 0.0) + took_s

@@ -110,14 +110,14 @@ class KeptMode:
         found = {target: self._keeper.tier_of(self._keeper.name_of(target)) for target in targets}
         return {target: tier for target, tier in found.items() if tier is not None}
 
-    async def load(self, target: str, timing: Timing, reason: str = "") -> str:
-        """Load the model for the calls to come; `reason` is a person's. Returns its name. Raises TargetForbidden, or
-        what the load raises."""
+    async def load(self, target: str, timing: Timing, reason: str = "") -> None:
+        """Load the model for the calls to come; `reason` is a person's. Raises TargetForbidden, or what the load
+        raises."""
         name = self._keeper.name_of(target)
         if reason and self._keeper.tier_of(name) != "memory":
             self._keeper.ordered(name, reason)
         async with self._keeper.lend(name, timing):
-            return model_of(name)
+            pass
 
     async def arrive(self) -> float | None:
         """Do what is due now, after the clock was moved. Returns the seconds until a model is due by itself."""

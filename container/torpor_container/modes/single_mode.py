@@ -113,14 +113,13 @@ class Single:
                 timing.version, timing.digest = self._artifact
             return await runner.invoke(invocation, self._timeout_s, timing)
 
-    async def load_adapter(self, invocation: Invocation, timing: Timing) -> bool:
-        """Have the container take the adapter that the request names. Returns whether it had it not. Raises
-        NotSupported where the model takes none, and as `invoke`."""
+    async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
+        """Have the container take the adapter that the request names. Raises NotSupported where the model takes none,
+        and as `invoke`."""
         runner = await self._ready(timing)
         if not isinstance(runner, TakesAdapters):
             raise NotSupported("the model of this instance takes no adapters: only that of a foreign container may")
         await runner.load_adapter(invocation, timing)
-        return timing.cold is not None
 
     async def execution_parameters(self, timing: Timing) -> Reply | None:
         """What the model's script advises for transform jobs; None if it has no script. Raises as `invoke`."""

@@ -155,7 +155,7 @@ class Placement(Generic[T]):
         self.moving: Mapping[str, Handover[T]] = {} if self._handovers is None else self._handovers.under_way
         self._copies: SecondCopies[T] | None = None
         if hands_over is not None:
-            self._copies = SecondCopies(hands_over, quicker or _nobody_knows)
+            self._copies = SecondCopies(hands_over, quicker or never_quicker)
         self.copied: Mapping[str, CopiedModel[T]] = {} if self._copies is None else self._copies.known
 
     def offer(self, number: int, instance: T) -> None:
@@ -197,33 +197,35 @@ class Placement(Generic[T]):
         if owner.in_flight < self.busy_min and owner.in_flight < self.most:
             return owner
         bound = self.bound(self._fleet.in_flight)
-        if owner.in_flight < bound:
-            return owner
-        if owner.in_flight < self.most and model in self.moving:
-            return owner  # it has the model, and the next one in the order is the newcomer, which loads it
-        found = self.with_room(model, bound)
-        if found is None:
+        if self._keeps(model, owner, bound) or (found := self.with_room(model, bound)) is None:
             return owner
         return found if self._copies is None else self._copies.server(model, owner, found, self.most, begins)
 
+    def _keeps(self, model: str, owner: T, bound: int) -> bool:
+        """Whether the owner serves the call in any case. A former one has the model, and the next one in the order is
+        the newcomer, which loads it."""
+        return owner.in_flight < bound or (owner.in_flight < self.most and model in self.moving)
+
     def pick_among(self, model: str, allowed: Set[T]) -> T:
-        """As `pick`, of some instances alone. At least one of them must be ready."""
-        best = self.pick(model)
-        if best in allowed:
-            return best
-        bound = self.bound(self._fleet.in_flight)
-        order, found = SlotOrder(model, self._levels), dict[int, T]()
+        """As `pick`, of some instances alone: nothing begins at another one. At least one of them must be ready."""
         ready = sum([one in allowed for one in self._all])
         if not ready:
             raise ValueError("none of the allowed instances is ready")
-        while len(found) < ready:
-            number = order.draw()
-            one = self._ready.get(number)
-            if one is not None and one in allowed and number not in found:
-                if one.in_flight < bound:
-                    return one
-                found[number] = one
-        return next(iter(found.values()))
+        if ready == len(self._all):
+            return self.pick(model)
+        bound, found = self.bound(self._fleet.in_flight), None
+        order, own = SlotOrder(model, self._levels), dict[T, None]()
+        while found is None and len(own) < ready:
+            one = self._ready.get(order.draw())
+            if one is not None and one in allowed:
+                own[one] = None
+                found = one if one.in_flight < bound else None
+        owner = self._owners.get(model) or (self._owner(model) if self._first(model) in allowed else None)
+        if owner is None or owner not in allowed:
+            return found or next(iter(own))
+        if found is None or self._keeps(model, owner, bound):
+            return owner
+        return found if self._copies is None else self._copies.server(model, owner, found, self.most, True, allowed)
 
     @property
     def in_flight(self) -> int:
@@ -316,7 +318,7 @@ class Placement(Generic[T]):
         or one that may have lost a copy."""
         if (handover := self.moving.get(model)) is not None and handover.former is instance:
             return True
-        is_busy = instance.in_flight >= min(self.busy_min, self.most)
+        is_busy = self.bound(self._fleet.in_flight) <= instance.in_flight < self.most
         return self._copies is not None and self._copies.asks(model, instance, is_busy)
 
     def lacks(self, model: str, instance: T) -> None:
@@ -367,7 +369,7 @@ class Placement(Generic[T]):
         return instance
 
 
-def _nobody_knows(model: str, instance: PlacedInstance) -> bool:
+def never_quicker(model: str, instance: PlacedInstance) -> bool:
     """Where nobody knows how long loads and requests take, none leaves a warm copy for a load."""
     return False
 

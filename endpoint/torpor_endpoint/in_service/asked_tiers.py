@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream import Headers
-from torpor_container.transport.upstream_answers import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError
 from torpor_container.typed_json import UnreadableRecord, read
 from torpor_endpoint.core.model_choice.model_group import ModelTier
 from torpor_endpoint.core.sending.adapter_headers import ADAPTER, ADAPTER_URL
@@ -52,15 +52,13 @@ async def loaded_by(instance: Incarnation, model: str, named: Headers = ()) -> b
 
 
 async def brought_by(instance: Incarnation, model: str, named: Headers = ()) -> bool | None:
-    """Have an instance load a model. `named` tell it who has the artifact, and why (`because`). Returns whether it had
-    to load the model for that, or None if the model is not in memory then."""
+    """Have an instance load a model. `named` tell it who has the artifact, and why (`because`). Returns whether the
+    order led the load, or None if the model is not in memory then."""
     body = json.dumps({"model": spelling_of(model)}).encode()
     try:
-        answer = await keeping(instance).upstream.send(
-            "POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S
-        )
-        return None if answer.status != 200 else json.loads(answer.body).get("hit") is not True
-    except (UpstreamError, ValueError):
+        to = keeping(instance).upstream
+        return _led(await to.send("POST", wire.LOAD_MODEL, [*JSON, *named], [body], LOADED_WITHIN_S))
+    except UpstreamError:
         return None
 
 
@@ -68,9 +66,17 @@ async def adapted(copy: Incarnation, adapter: str, url: str) -> bool | None:
     """Have a copy of an inference component fetch and register an adapter of its model. As `brought_by`."""
     headers = [(ADAPTER, adapter.encode()), (ADAPTER_URL, url.encode())]
     try:
-        answer = await copy.containers[0].upstream.send("POST", wire.LOAD_ADAPTER, headers, [], LOADED_WITHIN_S)
-        return None if answer.status != 200 else json.loads(answer.body).get("loaded") is True
-    except (UpstreamError, ValueError):
+        to = copy.containers[0].upstream
+        return _led(await to.send("POST", wire.LOAD_ADAPTER, headers, [], LOADED_WITHIN_S))
+    except UpstreamError:
+        return None
+
+
+def _led(answer: UpstreamAnswer) -> bool | None:
+    """What the answer to an order says; None if nothing was loaded, or if it is of another release."""
+    try:
+        return None if answer.status != 200 else read(wire.OrderedLoad, json.loads(answer.body))["led"]
+    except (UnreadableRecord, ValueError):
         return None
 
 

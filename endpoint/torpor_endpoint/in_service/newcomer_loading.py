@@ -5,7 +5,9 @@
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from torpor_endpoint.core.model_choice.model_group import ModelTier
@@ -16,15 +18,17 @@ from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.naming_neighbours import NamingNeighbours
 from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 
+log = logging.getLogger(__name__)
+
 
 class LoadOrders(Protocol):
-    """What instances are told of the models, or of the adapters, of one variant."""
+    """Orders to the instances of one variant to load models, or to register adapters."""
 
-    async def is_left(self, name: str, handover: Handover[Incarnation]) -> bool:
-        """Whether the former owner has it in memory no more: nothing is loaded then, since no call may come for it."""
+    async def is_needless(self, name: str, handover: Handover[Incarnation]) -> bool:
+        """Whether no call may come for it: nothing is loaded then."""
 
     async def brought(self, name: str, handover: Handover[Incarnation]) -> bool | None:
-        """Have the newcomer load it. Whether that had to load anything; None if it could not."""
+        """Have the newcomer load it. Whether the order led the load; None if it could not."""
 
 
 class ModelOrders:
@@ -33,8 +37,8 @@ class ModelOrders:
     def __init__(self, neighbours: NamingNeighbours | None = None) -> None:
         self._neighbours = neighbours
 
-    async def is_left(self, name: str, handover: Handover[Incarnation]) -> bool:
-        """A copy is for calls that are there."""
+    async def is_needless(self, name: str, handover: Handover[Incarnation]) -> bool:
+        """Nobody may call what the former owner has in memory no more. A copy is for calls that are there."""
         if handover.copies:
             return False
         tiers = await tiers_of(handover.former, (name,))
@@ -52,7 +56,7 @@ class AdapterOrders:
     def __init__(self, adapters: Callable[[], Mapping[str, str]]) -> None:
         self._adapters = adapters
 
-    async def is_left(self, name: str, handover: Handover[Incarnation]) -> bool:
+    async def is_needless(self, name: str, handover: Handover[Incarnation]) -> bool:
         """An adapter that was deleted is for no call."""
         return name not in self._adapters()
 
@@ -68,7 +72,8 @@ class NewcomerLoading:
         self._waits = waits
         self._orders = orders
         self._due = DueLoads(ready.awaits)
-        self._loads: set[asyncio.Task[None]] = set()
+        self._loads: set[asyncio.Task[bool]] = set()
+        self._ended = False
 
     def begin(self, model: str, handover: Handover[Incarnation]) -> None:
         """A model is under way: have the newcomer load it soon."""
@@ -76,28 +81,35 @@ class NewcomerLoading:
         self._start(handover.newcomer)
 
     def end(self) -> None:
-        """No instance is to load anything any more: nobody sends calls to them."""
+        """No instance is to load anything any more: nobody sends calls to them, but those that are in flight may still
+        look for an instance."""
+        self._ended = True
         for load in self._loads:
             load.cancel()
 
     def _start(self, newcomer: Incarnation) -> None:
-        while (due := self._due.next(newcomer)) is not None:
-            load = asyncio.create_task(self._load(*due), name=f"load a model on {newcomer.slot}")
+        while not self._ended and (due := self._due.next(newcomer)) is not None:
+            load = asyncio.create_task(self._is_there(*due), name=f"load a model on {newcomer.slot}")
             self._loads.add(load)
-            load.add_done_callback(self._loads.discard)
+            load.add_done_callback(partial(self._over, due[0], newcomer))
 
-    async def _load(self, model: str, handover: Handover[Incarnation]) -> None:
-        try:
-            await self._move(model, handover)
-        finally:
-            self._due.ended(handover.newcomer)
-        self._start(handover.newcomer)
+    async def _is_there(self, model: str, handover: Handover[Incarnation]) -> bool:
+        """Whether the newcomer may serve the model now."""
+        return await self._orders.is_needless(model, handover) or await self._loaded(model, handover)
 
-    async def _move(self, model: str, handover: Handover[Incarnation]) -> None:
-        if await self._orders.is_left(model, handover) or await self._loaded(model, handover):
-            self._ready.arrived(model, handover.newcomer)
+    def _over(self, model: str, newcomer: Incarnation, load: asyncio.Task[bool]) -> None:
+        """However the load failed, a later call may begin it once more."""
+        self._loads.discard(load)
+        if load.cancelled():
+            return
+        if (fault := load.exception()) is not None:
+            log.error("the load of %s at %s failed", model, newcomer.id, exc_info=fault)
+        if fault is None and load.result():
+            self._ready.arrived(model, newcomer)
         else:
-            asyncio.get_running_loop().call_later(RETRY_S, self._ready.missed, model, handover.newcomer)
+            asyncio.get_running_loop().call_later(RETRY_S, self._ready.missed, model, newcomer)
+        self._due.ended(newcomer)
+        self._start(newcomer)
 
     async def _loaded(self, model: str, handover: Handover[Incarnation]) -> bool:
         clock = asyncio.get_running_loop().time

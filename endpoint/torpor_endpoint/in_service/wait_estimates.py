@@ -1,4 +1,4 @@
-"""What the answers of one variant tell of waits: how long loads take, and how fast a line of requests gets shorter.
+"""What the answers of one variant say of waits: how long loads take, and how fast a line of requests gets shorter.
 
 `core.routing.second_copies` decides by them whether a request leaves a warm copy for a load.
 """
@@ -11,8 +11,8 @@ KNOWN_MAX = 16_384
 
 
 class WaitEstimates:
-    """By model, in seconds: `loads_s` has what the last call that waited for a load took, or the last load ahead of
-    calls, and `paces_s` the time between two answers of an instance that had several requests."""
+    """By model, in seconds: `loads_s` has what the last call took that led a load, or the last load ahead of calls, and
+    `paces_s` the time between two answers of an instance that had several requests."""
 
     def __init__(self) -> None:
         self.loads_s: dict[str, float] = {}
@@ -25,8 +25,11 @@ class WaitEstimates:
         self.loads_s[model] = took_s
 
     def answered(self, model: str, took_s: float, requests: int) -> None:
-        """A call took so many seconds at an instance that had so many requests when it answered, this one included. By
-        Little's law, one is answered each `took_s / requests` seconds."""
+        """A call that waited for no load took so many seconds. When it was sent the instance had so many requests, this
+        one included: they were answered in that time, one each `took_s / requests` seconds. One alone says nothing of a
+        line: it may be one of several that are answered at once."""
+        if requests < 2:
+            return
         if model not in self.paces_s and len(self.paces_s) >= KNOWN_MAX:
             self.paces_s.clear()
         self.paces_s[model] = took_s / requests

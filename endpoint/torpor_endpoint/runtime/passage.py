@@ -113,7 +113,7 @@ class Served:
     instances: int  # ready ones of the variant
     in_flight: int  # requests of the variant when this one came, itself included
     sent_s: float  # seconds from sending to the whole answer; of several containers, their sum
-    beside: int = 0  # requests that the instance still has
+    requests: int = 1  # of the instance when this one was sent to it, itself included
 
 
 class StreamFacts(NamedTuple):

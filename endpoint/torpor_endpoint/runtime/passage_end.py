@@ -11,9 +11,11 @@ from torpor_account.aws.wire.asgi import Disconnected, Send
 from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
-from torpor_container.transport.upstream_answers import Body
+from torpor_container.transport.upstream_answers import Body, UpstreamAnswer
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.model_choice.choosing_model import told_choice
+from torpor_endpoint.core.sending.trail import has_led
+from torpor_endpoint.in_service.wait_estimates import WaitEstimates
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
 from torpor_endpoint.runtime.face_notes import FACE
 from torpor_endpoint.runtime.observing.answer_heads import head_of
@@ -144,26 +146,28 @@ def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer
     passage.outcome = outcome
     if isinstance(outcome, RuntimeFault):
         raise outcome
-    return _copied(passage, route, outcome)
+    passage.measured(outcome.answer)
+    copied = _copied(passage, route, outcome.answer)
+    if outcome.instances > 1 and (name := route.target or route.adapter):
+        _learn(passage, route.pool.waits, name, outcome)
+    return copied
 
 
-def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
+def _learn(passage: Passage, waits: WaitEstimates, name: str, served: Served) -> None:
+    """Note how long the call for this model or adapter waited. A call that joined a load waited for a part of it, and
+    says nothing of the whole."""
+    if LOAD not in passage.steps:
+        waits.answered(name, served.sent_s, served.requests)
+    elif has_led(served.answer):
+        waits.load_took(name, served.sent_s)
+
+
+def _copied(passage: Passage, route: Route, answer: UpstreamAnswer) -> InvokeAnswer:
     """The instance's answer, as the caller gets it. Raises RuntimeFault for one that fails or that cannot be sent."""
-    answer = served.answer
-    passage.measured(answer)
     if not 200 <= answer.status < 300:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
-    target = route.target or route.adapter
-    if target and served.instances > 1:  # inline: each warm request comes here
-        waits = route.pool.waits
-        if LOAD in passage.steps:
-            waits.load_took(target, served.sent_s)
-        elif served.beside and target in waits.paces_s:
-            waits.paces_s[target] = served.sent_s / (served.beside + 1)
-        elif served.beside:
-            waits.answered(target, served.sent_s, served.beside + 1)
     head, copies = head_of(answer), route.pool.variant.copies
     if head.attributes:
         check_attributes(head.copied, passage.place)

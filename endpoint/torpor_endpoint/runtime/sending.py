@@ -236,8 +236,7 @@ def outcome_of(passage: Passage, sending: Sending[Incarnation], in_flight: int) 
     if sending.failure is None:
         assert isinstance(answer, UpstreamAnswer), "without a failure there is an answer"
         ready = passage.route.pool.ready
-        beside = sending.instance.in_flight
-        return Served(answer, sending.instance.id, ready.count, in_flight, sending.took_s, beside)
+        return Served(answer, sending.instance.id, ready.count, in_flight, sending.took_s, sending.requests)
     if sending.failure is SendingFailure.TIMED_OUT:
         return timed_out(passage.place)
     if sending.failure is SendingFailure.BROKEN or answer is None:

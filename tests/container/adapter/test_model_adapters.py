@@ -191,6 +191,7 @@ def test_who_waits_for_one_has_the_steps_of_its_load_and_the_next_request_has_no
     assert first.cold["took_s"] == pytest.approx(2.0, abs=0.01)
     assert first.cold["victims"] == []
     assert "fetched_bytes" not in second.cold
+    assert (first.led, second.led, warm.led, other.led) == (True, False, False, True)
     assert (warm.steps, warm.cold) == ({}, None)
     assert other.cold["victims"] == ["a"]
 

@@ -1,6 +1,7 @@
 """An answer in parts to a caller that speaks plain HTTP, as SageMaker does: chunks, in the order in which they come."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +14,10 @@ from torpor_container.errors import PredictionFailed
 from torpor_container.http.contract_routes import Routes
 from torpor_container.http.streamed_answers import StreamBroken
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.measuring.server_timing import Timing
+from torpor_container.measuring.server_timing import LoadSpans, Timing
+from torpor_container.modes.kept_mode import KeptMode
+from torpor_container.modes.single_mode import Single
+from torpor_container.wire import ColdLoad
 
 SCOPE = {"type": "http", "method": "POST", "path": "/invocations", "headers": []}
 
@@ -123,3 +127,36 @@ def test_an_instance_that_was_not_started_for_one_model_takes_no_adapter() -> No
     asyncio.run(app(scope, nothing, send))
     assert messages[0]["status"] == 405
     assert b"takes no adapters" in messages[1]["body"]
+
+
+@pytest.mark.parametrize(
+    ("leads", "path"),
+    [(True, wire.LOAD_MODEL), (False, wire.LOAD_MODEL), (True, wire.LOAD_ADAPTER), (False, wire.LOAD_ADAPTER)],
+)
+def test_an_order_to_load_says_whether_it_led_the_load(leads: bool, path: str) -> None:
+    spans = LoadSpans(lambda: 0.0, cold=ColdLoad(bytes=1, victims=[], reason="", took_s=8.0, efforts={}))
+
+    class Kept(KeptMode):
+        def __init__(self) -> None: ...
+
+        async def load(self, target: str, timing: Timing, reason: str = "") -> None:
+            timing.cold = spans.report(leads)
+
+    class Alone(Single):
+        def __init__(self) -> None: ...
+
+        async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
+            timing.cold = spans.report(leads)
+
+    serving = Kept() if path == wire.LOAD_MODEL else Alone()
+    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())
+    scope, messages = {**SCOPE, "path": path, "query_string": b"", "root_path": ""}, list[Message]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b'{"model": "a.tar.gz"}', "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    assert json.loads(messages[1]["body"]) == {"led": leads}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream import Headers
@@ -35,6 +37,7 @@ class FakeContainer:
     fails: bool = False
     answers: bool = True
     has: bool = False  # the models that it is to load
+    says: bytes = b""  # in place of that
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     definition: Container = KEEPING
     _at_once: int = 0
@@ -58,7 +61,8 @@ class FakeContainer:
         self.most = max(self.most, self._at_once)
         await self.gate.wait()
         self._at_once -= 1
-        return UpstreamAnswer(500 if self.fails else 200, [], [json.dumps({"hit": self.has}).encode()])
+        said = self.says or json.dumps({"led": not self.has}).encode()
+        return UpstreamAnswer(500 if self.fails else 200, [], [said])
 
 
 def incarnation(number: int, container: FakeContainer) -> Incarnation:
@@ -68,12 +72,12 @@ def incarnation(number: int, container: FakeContainer) -> Incarnation:
 class Variant:
     """A variant whose first instance had all calls before the second one came. `moving` go to that."""
 
-    def __init__(self) -> None:
+    def __init__(self, orders: ModelOrders | None = None) -> None:
         self.former, self.newcomer = FakeContainer(dict.fromkeys(NAMES, "memory")), FakeContainer()
         self.loading: list[NewcomerLoading] = []
         self.ready = Placement[Incarnation](hands_over=lambda model, one: self.loading[0].begin(model, one))
         self.waits = WaitEstimates()
-        self.loading.append(NewcomerLoading(self.ready, self.waits, ModelOrders()))
+        self.loading.append(NewcomerLoading(self.ready, self.waits, orders or ModelOrders()))
         self.ready.offer(0, incarnation(0, self.former))
         self.call_all()
         self.ready.offer(1, incarnation(1, self.newcomer))
@@ -167,11 +171,11 @@ def test_an_adapter_is_registered_at_a_copy_by_its_name_and_place_and_one_that_w
                 told.append((path, headers))
                 if not self.answers:
                     raise UpstreamBroken("it says nothing")
-                return UpstreamAnswer(500 if self.fails else 200, [], [json.dumps({"loaded": not self.has}).encode()])
+                return UpstreamAnswer(500 if self.fails else 200, [], [json.dumps({"led": not self.has}).encode()])
 
         orders, copy = AdapterOrders(lambda: {"red": "s3://shelf/red"}), Copy()
         load = Handover(incarnation(0, FakeContainer()), incarnation(1, copy))
-        assert [await orders.is_left(name, load) for name in ("red", "blue")] == [False, True]
+        assert [await orders.is_needless(name, load) for name in ("red", "blue")] == [False, True]
         assert await orders.brought("red", load) is True
         assert told == [(wire.LOAD_ADAPTER, [(ADAPTER, b"red"), (ADAPTER_URL, b"s3://shelf/red")])]
         copy.has = True
@@ -192,8 +196,54 @@ def test_loads_end_with_the_pool_and_begin_no_others() -> None:
         variant.newcomer.gate.set()
         await variant.settled()
         assert variant.newcomer.loads == variant.moving[:AT_ONCE]
+        busy = next(name for name in NAMES if name not in variant.moving)
+        for _ in range(BUSY_MIN + 1):
+            variant.ready.pick(busy).took()
+        assert busy in variant.ready.copied, "a request in flight still looks for an instance"
+        await variant.settled()
+        assert variant.newcomer.loads == variant.moving[:AT_ONCE]
 
     run(story())
+
+
+@pytest.mark.parametrize("says", [b"[]", b"no JSON", b"{}", b'{"led": 1}'])
+def test_an_answer_of_another_release_is_a_load_that_failed(says: bytes) -> None:
+    async def story() -> None:
+        variant = Variant()
+        variant.newcomer.says = says
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert sorted(variant.newcomer.loads) == sorted(variant.moving)
+        assert set(variant.call_all()) == {0}
+
+    run(story())
+
+
+def test_a_load_that_fails_by_a_fault_is_tried_again_too_and_the_next_ones_follow(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Faulty(ModelOrders):
+        fails = True
+
+        async def brought(self, name: str, handover: Handover[Incarnation]) -> bool | None:
+            if self.fails:
+                raise RecursionError("a fault")
+            return await super().brought(name, handover)
+
+    async def story() -> None:
+        orders = Faulty()
+        variant = Variant(orders)
+        variant.newcomer.gate.set()
+        await variant.settled()
+        assert (variant.newcomer.loads, set(variant.call_all())) == ([], {0})
+        orders.fails = False
+        await asyncio.sleep(RETRY_S + 1.0)
+        assert set(variant.call_all()) == {0}
+        await variant.settled()
+        assert [variant.slot(name) for name in variant.moving] == [1] * len(variant.moving)
+
+    run(story())
+    assert "the load of m" in caplog.text
 
 
 def test_a_copy_is_loaded_whatever_the_busy_owner_tells_and_the_time_that_it_took_is_known() -> None:
@@ -217,6 +267,6 @@ def test_a_copy_is_loaded_whatever_the_busy_owner_tells_and_the_time_that_it_too
         variant.newcomer.has = True
         assert variant.ready.pick(busy).slot.number == 0
         await variant.settled()
-        assert variant.waits.loads_s[busy] == 2.5, "an instance that has the model loads nothing"
+        assert variant.waits.loads_s[busy] == 2.5, "an order that leads no load says nothing of its time"
 
     run(story())

@@ -1,5 +1,7 @@
 """Estimates of waits: what was measured last of each model, up to a bound."""
 
+import pytest
+
 from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.in_service.wait_estimates import KNOWN_MAX, WaitEstimates
 
@@ -26,10 +28,19 @@ def test_what_is_remembered_is_bounded() -> None:
     waits = WaitEstimates()
     for number in range(KNOWN_MAX):
         waits.load_took(str(number), 1.0)
-        waits.answered(str(number), 1.0, 1)
+        waits.answered(str(number), 2.0, 2)
     waits.load_took("0", 2.0)
-    waits.answered("0", 2.0, 1)
+    waits.answered("0", 4.0, 2)
     assert (len(waits.loads_s), len(waits.paces_s)) == (KNOWN_MAX, KNOWN_MAX)
     waits.load_took("more", 3.0)
-    waits.answered("more", 3.0, 1)
+    waits.answered("more", 6.0, 2)
     assert (waits.loads_s, waits.paces_s) == ({"more": 3.0}, {"more": 3.0})
+
+
+def test_each_call_of_a_line_says_how_fast_it_is_answered_but_one_alone_says_nothing() -> None:
+    waits = WaitEstimates()
+    waits.answered("a", 3.0, 1)
+    assert not waits.paces_s
+    for place in range(2, 21):  # 20 calls at once, of which one is answered each tenth of a second
+        waits.answered("a", 0.1 * place, place)
+        assert waits.paces_s["a"] == pytest.approx(0.1)

@@ -1,6 +1,7 @@
 """A request takes the same steps whether it may wait or not; only observers keep its body and answer."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -9,16 +10,19 @@ from typing import Any
 import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.resource_records import Serverless
+from torpor_endpoint.core.sending.trail import COLD
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.observing.observers import BodyObserver, Observers
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import Shadowing
 
@@ -344,5 +348,34 @@ def test_a_request_that_cannot_go_inline_keeps_the_variant_that_was_drawn_for_it
                 assert not caller.inline()
                 await caller.by_asgi()
         assert [request.route.variant for request in ended.requests if request.route] == ["a", "b", "a", "b"]
+
+    run(story())
+
+
+def answered(route: Route, took_s: float, requests: int, cold: dict[str, Any] | None, instances: int = 2) -> None:
+    """A call by this route ends: well, after a load if there is a report of one."""
+    headers = [(b"server-timing", b"load;dur=1.000")] if cold is not None else []
+    headers += [(COLD, json.dumps(cold).encode())] if cold else []
+    served = Served(UpstreamAnswer(200, headers, [b"1"]), "i-1", instances, 1, took_s, requests)
+    PassageEnd(Ended(), lambda: 0.0).answer(passage("shop", route=route), served)
+
+
+@pytest.mark.parametrize("named", [{"target": "a"}, {"target": None, "adapter": "a"}])
+def test_waits_are_learned_from_calls_that_led_a_load_or_waited_for_none(named: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with shop() as live:
+            pool = live.pools["v"]
+            route, waits = Route(live, "v", pool, **named), pool.waits
+            answered(route, 8.0, 1, {"took_s": 7.9})
+            answered(route, 0.1, 9, {"took_s": 7.9, "joined": True})
+            answered(route, 0.2, 9, {})  # of a release that reports no load
+            assert (waits.loads_s, waits.paces_s) == ({"a": 8.0}, {})
+            for place in range(2, 21):
+                answered(route, 0.1 * place, place, None)
+                assert waits.paces_s["a"] == pytest.approx(0.1)
+            answered(route, 9.0, 3, None, instances=1)
+            answered(Route(live, "v", pool, None), 9.0, 3, None)
+            assert list(waits.paces_s) == ["a"]
+            assert waits.paces_s["a"] == pytest.approx(0.1)
 
     run(story())

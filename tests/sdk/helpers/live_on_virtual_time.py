@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -20,7 +21,7 @@ import httptools
 
 from tests.endpoint.helpers.passages import passage
 from tests.sdk.helpers.virtual_loop import VirtualLoop, run
-from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
+from torpor.simulator.engine.handovers.expected_waits import expects_quicker_load
 from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
@@ -157,7 +158,7 @@ async def _lived(
         factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, watcher.set_up, timing=timing
     )
     pool = InstancePool(ENDPOINT, variant, factory, SlotNumbers())
-    pool.waits = BookedWaits(ExpectedWaits(factories.profiles, plan.machine.threads, plan.machine.processors))
+    pool.waits = BookedWaits(factories.profiles, plan.machine.threads, plan.machine.processors)
     live = FleetEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
     router = Router(roster, lambda: 0.0, strict=False)
@@ -345,7 +346,7 @@ class Door(asyncio.Protocol):
         except ContainerError as error:
             self._answer(error.status)
         else:
-            self._answer(200, body=json.dumps({"model": model, "hit": timing.hit}).encode())
+            self._answer(200, body=json.dumps(wire.OrderedLoad(led=timing.led)).encode())
 
     async def _invoke(self) -> None:
         timing, invocation, fault = Timing(asyncio.get_running_loop().time), Invocation(b""), ""
@@ -396,12 +397,13 @@ class Store:
 class BookedWaits(WaitEstimates):
     """Waits as the profiles have them, whatever was measured."""
 
-    def __init__(self, expected: ExpectedWaits) -> None:
+    def __init__(self, profiles: Profiles, threads: int, processors: int | None) -> None:
         super().__init__()
-        self._expected = expected
+        self._profiles, self._threads = profiles, threads
+        self._processors = inf if processors is None else processors
 
     def is_load_quicker(self, model: str, instance: PlacedInstance) -> bool:
-        return self._expected.is_load_quicker(model, instance.in_flight)
+        return expects_quicker_load(self._profiles[model], instance.in_flight, self._threads, self._processors)
 
 
 class TimedDisk(UnpackedArtifacts):

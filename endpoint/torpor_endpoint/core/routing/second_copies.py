@@ -9,10 +9,11 @@ Placement finds an instance with room for a call whose owner has none. What happ
                                                                          among them: it is warm
     another one, and a copy is on its way             nothing            likewise
     another one, whose load is the shorter wait       nothing            that one, which loads the model for the call
+    another one, and each copy has `most` requests    nothing            likewise
     another one, and too many models are copied       nothing            likewise
 
-So a call waits at the warm copy, and none waits for a load that it could do without. The fourth line is for the copy
-whose line is too long: see `is_load_quicker`.
+So a call waits at the warm copy, and seldom for a load. The fourth line is for the copy whose line is too long: see
+`is_load_quicker`.
 
 Nobody tells which models an instance evicts. So an instance that may have lost a model is asked to answer only if it
 has it: each copy but the owner's, and a busy owner while a copy is on its way. If the answer is no, `lacks` notes it,
@@ -20,7 +21,7 @@ the call goes where placement sends it then, and that one loads the model if it 
 and needs to agree with no other: two loads of a model at one instance are one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final, Generic, Protocol, TypeVar
 
 from torpor_endpoint.core.routing.handing_over import Begun, Handover
@@ -75,15 +76,18 @@ class SecondCopies(Generic[T]):
         """The ready instances are others now: each model's next copy is found anew."""
         self.known.clear()
 
-    def server(self, model: str, owner: T, with_room: T, most: int, begins: bool) -> T:
-        """Who serves a call for the model whose `owner` is busy. Each instance may have `most` requests. A copy is on
-        its way then, if the call `begins` one."""
+    def server(
+        self, model: str, owner: T, with_room: T, most: int, begins: bool, allowed: Container[T] | None = None
+    ) -> T:
+        """The instance that serves a call for the model whose `owner` is busy. Each instance may have `most` requests.
+        A copy is on its way then, if the call `begins` one. With `allowed`, among which are the owner and the one with
+        room, no other instance may serve the call."""
         copied = self.known.get(model)
         warm = owner
         for one in () if copied is None else copied.here:
             if one is with_room:
                 return one
-            if one.in_flight < warm.in_flight:
+            if one.in_flight < warm.in_flight and (allowed is None or one in allowed):
                 warm = one
         if warm.in_flight >= most or self._quicker(model, warm):
             return with_room
@@ -114,9 +118,9 @@ class SecondCopies(Generic[T]):
         return instance in copied.here or (is_busy and copied.coming is not None and instance is copied.owner)
 
     def lacks(self, model: str, instance: T) -> None:
-        """An instance that was asked has not the model. If it was the owner, the call goes to the copy that is coming,
-        and loads the model there. If it was another one, what is known of all copies is old: the owner has the call,
-        and each copy is found anew."""
+        """An instance that was asked has not the model. If it was the owner, the copy that is coming counts from now:
+        the first call that goes there waits for its load, or leads it. If it was another one, what is known of all
+        copies is old: the owner has the call, and each copy is found anew."""
         copied = self.known.get(model)
         if copied is None:
             return

@@ -156,8 +156,8 @@ class Sending(Generic[Instance]):
     __slots__ = (
         "_asks", "_given", "_in_use", "_key", "_limits_s", "_margin_s", "_path", "_plain", "_pool", "_retries",
         "_rules", "_sent", "_sent_at_s", "_target", "_trace", "_turned_away", "_waits", "_wants_version", "answer",
-        "body", "container", "containers", "failure", "headers", "instance", "pause_s", "resendable", "step",
-        "timeout_s", "took_s", "trail",
+        "body", "container", "containers", "failure", "headers", "instance", "pause_s", "requests", "resendable",
+        "step", "timeout_s", "took_s", "trail",
     )  # fmt: skip
 
     container: int
@@ -168,6 +168,7 @@ class Sending(Generic[Instance]):
     timeout_s: float
     pause_s: float  # from the first `ready`
     took_s: float  # from the first answer
+    requests: int  # of the instance when it got this one, which is among them
     _sent_at_s: float
 
     def __init__(
@@ -240,6 +241,7 @@ class Sending(Generic[Instance]):
                 self._asks = not self._turned_away and self._pool.ready.asks(key, instance)
             self.instance, self._in_use = instance, True
             instance.took()
+            self.requests = instance.in_flight
         if self._asks or self.resendable or self._pool.neighbours is not None:
             self._say_to(instance)
         self._sent_at_s = now_s

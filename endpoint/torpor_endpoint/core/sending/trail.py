@@ -86,6 +86,12 @@ def lacked_room(answer: PartAnswer) -> bool:
     return cold is not None and bool(json.loads(cold)["victims"])
 
 
+def has_led(answer: PartAnswer) -> bool:
+    """Whether the request led the load of its model, and so waited for all of it."""
+    cold = answer.header(COLD)
+    return cold is not None and "joined" not in json.loads(cold)
+
+
 def steps_of(answer: PartAnswer) -> dict[str, float]:
     """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
     header = answer.header(SERVER_TIMING)

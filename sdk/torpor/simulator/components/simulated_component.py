@@ -57,7 +57,7 @@ class SimulatedComponent:
         self.ready: Placement[MadeCopy] = Placement()
         if setup.models or maker.adapters:
             names = {one.removeprefix(self._within): one for one in setup.called} if setup.models else {}
-            self._handovers = SimulatedHandovers(maker.waits, names=names)
+            self._handovers = SimulatedHandovers(maker.slowed, names=names)
             self.ready = cast("Placement[MadeCopy]", self._handovers.ready)
         self._kernel = kernel
         self._capacity = capacity

@@ -31,7 +31,7 @@ class Processors:
 
     def __init__(self, kernel: Kernel, count: int | None = None) -> None:
         self._kernel = kernel
-        self._count = inf if count is None else count
+        self.count = inf if count is None else count
         self._alone: list[Ticket] = []  # the ends of tasks that have a processor each, in order; some may be over
         self._most = MANY if count is None else count  # with so many of them, those that are over are forgotten
         self._shared: list[Shared] = []  # the tasks that share processors, as a heap
@@ -57,15 +57,15 @@ class Processors:
         self._alone = [
             end for end in self._alone if end[0] < minus_now_s or (end[0] == minus_now_s and not is_over(end))
         ]
-        if self._count == inf:
+        if self.count == inf:
             self._most = max(MANY, 2 * len(self._alone))
-        return len(self._alone) < self._count
+        return len(self._alone) < self.count
 
     def _share(self) -> None:
         """Bring attained service up to now; or begin to share, with the tasks that had a processor each."""
         now_s = self._kernel.now_s
         if self._shared:
-            self._attained_s += (now_s - self._at_s) * min(1.0, self._count / len(self._shared))
+            self._attained_s += (now_s - self._at_s) * min(1.0, self.count / len(self._shared))
         else:
             self._attained_s = 0.0
             for end in self._alone:
@@ -78,7 +78,7 @@ class Processors:
 
     def _plan_next(self) -> None:
         left_s = max(0.0, self._shared[0][0] - self._attained_s)
-        ends_s = self._kernel.now_s + left_s * max(1.0, len(self._shared) / self._count)
+        ends_s = self._kernel.now_s + left_s * max(1.0, len(self._shared) / self.count)
         self._changed += 1
         self._kernel.at(ends_s, self._end, self._changed)
 

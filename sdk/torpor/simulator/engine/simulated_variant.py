@@ -23,7 +23,6 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
     call_batches,
 )
-from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.handovers.simulated_handovers import SimulatedHandovers
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_container import SimulatedPipeline
@@ -97,8 +96,8 @@ class Simulation:
 
     def __post_init__(self) -> None:
         machine, most = self.plan.machine, self.plan.at_once or UNBOUNDED
-        containers, waits = len(machine.containers), ExpectedWaits(self.profiles, machine.threads, machine.processors)
-        self.handovers = SimulatedHandovers(waits, most, OWNERS_MAX)
+        containers = len(machine.containers)
+        self.handovers = SimulatedHandovers(self.profiles, most, OWNERS_MAX)
         self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}

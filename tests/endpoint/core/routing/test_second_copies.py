@@ -61,16 +61,20 @@ def owner(model: str, *slots: int) -> int:
     return plain(*slots).pick(model).slot
 
 
-def busy(ready: Fleet, model: str = "a") -> One:
-    """The model's owner, which has the model, and as many requests as it may have."""
+def busy(ready: Fleet, model: str = "a", others: int = 0) -> One:
+    """The model's owner, which has the model, and as many requests as it may have while each other instance has
+    `others`."""
     one, _ = ready.call(model)
-    while one.in_flight < BUSY_MIN:
+    for other in ready:
+        while other is not one and other.in_flight < others:
+            other.took()
+    while one.in_flight < ready.bound(ready.in_flight):
         one.took()
     return one
 
 
 happenings = st.lists(
-    st.tuples(st.just("call"), st.sampled_from(MODELS), st.just(0))
+    st.tuples(st.sampled_from(["call", "rush"]), st.sampled_from(MODELS), st.just(0))
     | st.tuples(st.sampled_from(["answer", "load", "evict", "fail"]), st.sampled_from(MODELS), st.integers(0, 3)),
     max_size=120,
 )
@@ -93,6 +97,10 @@ def test_no_call_waits_for_a_load_while_its_owner_has_the_model(done: list[tuple
             ready.load(what == "load")
         elif what == "evict":
             one.has.discard(model)
+        elif what == "rush":  # of calls for other models: the whole fleet is busy
+            for other in ready:
+                for _ in range(BUSY_MIN):
+                    other.took()
         under_way = [model for model, load in ready.due if ready.awaits(model, load)]
         assert len(under_way) == len(set(under_way)), "one copy of a model at a time"
 
@@ -184,6 +192,82 @@ def test_an_owner_that_is_not_busy_gets_its_calls_whatever_is_under_way() -> Non
     assert not ready.asks("a", home)
     assert ready.call("a") == (home, False)
     assert ready.awaits(*ready.due[0])
+
+
+def test_of_a_busy_fleet_an_owner_that_is_not_too_busy_is_not_asked_and_settles_no_copy() -> None:
+    ready = Fleet(*SLOTS)
+    home = busy(ready, others=2 * BUSY_MIN)
+    assert ready.bound(ready.in_flight) > 2 * BUSY_MIN
+    assert ready.call("a") == (home, True)
+    home.has.clear()
+    while home.in_flight > BUSY_MIN:
+        home.answered()
+    assert not ready.asks("a", home)
+    assert ready.call("a") == (home, False)
+    assert ready.awaits(*ready.due[0]), "nothing but its load makes it a copy"
+
+
+def test_an_owner_that_must_serve_because_no_instance_has_room_is_not_asked() -> None:
+    ready = Fleet(*SLOTS)
+    home = busy(ready)
+    ready.call("a")
+    ready.most = home.in_flight
+    for one in ready:
+        while one.in_flight < ready.most:
+            one.took()
+    home.has.clear()
+    assert not ready.asks("a", home)
+    assert ready.call("a") == (home, False)
+    assert ready.awaits(*ready.due[0])
+
+
+def among(ready: Fleet, *slots: int) -> One:
+    return ready.pick_among("a", {one for one in ready if one.slot in slots})
+
+
+def test_among_some_instances_a_copy_begins_at_one_of_them_and_the_warm_one_serves() -> None:
+    ready = Fleet(*SLOTS)
+    home = busy(ready)
+    others = [slot for slot in SLOTS if slot != home.slot]
+    last = next(
+        one
+        for one in others
+        if owner("a", *(set(others) - {one})) == owner("a", *others) and one != owner("a", *others)
+    )
+    assert among(ready, home.slot, last) is home
+    assert [load.newcomer.slot for _, load in ready.due] == [last]
+    ready.load(well=True)
+    assert among(ready, home.slot, last).slot == last
+
+
+def test_among_some_instances_nothing_begins_for_an_owner_that_is_not_one_of_them() -> None:
+    ready = Fleet(*SLOTS)
+    home = busy(ready)
+    others = [slot for slot in SLOTS if slot != home.slot]
+    assert among(ready, *others).slot == owner("a", *others)
+    assert not ready.due
+
+
+def test_among_some_instances_a_copy_elsewhere_does_not_serve() -> None:
+    ready = Fleet(*SLOTS)
+    home = busy(ready)
+    ready.call("a")
+    copy = ready.due[0][1].newcomer
+    ready.load(well=True)
+    others = [slot for slot in SLOTS if slot not in (home.slot, copy.slot)]
+    assert among(ready, home.slot, *others) is home
+    assert ready.due[0][1].newcomer.slot in others
+
+
+def test_among_some_instances_no_handover_begins_to_another_one() -> None:
+    ready = Fleet(*SLOTS[:-1])
+    name = next(str(number) for number in range(1_000) if owner(str(number), *SLOTS) == SLOTS[-1])
+    former = ready.pick(name)
+    ready.offer(SLOTS[-1], One(SLOTS[-1]))
+    assert ready.pick_among(name, {former}) is former
+    assert not ready.due
+    assert ready.pick_among(name, {former, *(one for one in ready if one.slot == SLOTS[-1])}) is former
+    assert [(model, load.newcomer.slot) for model, load in ready.due] == [(name, SLOTS[-1])]
 
 
 def test_a_look_where_a_call_would_go_begins_nothing() -> None:

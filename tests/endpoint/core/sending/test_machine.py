@@ -577,3 +577,13 @@ def test_a_busy_owner_that_lost_the_model_turns_the_request_away_to_where_its_co
     assert (sent.ready(0.0), sent.instance, ONLY_LOADED in sent.headers) == (SEND, owner, True)
     assert sent.answered(absent(), 0.0) == SEND
     assert (sent.instance, ONLY_LOADED in sent.headers) == (second, False)
+
+
+def test_a_request_keeps_how_many_the_instance_had_when_it_came_whatever_comes_or_goes_later() -> None:
+    pool = Instances()
+    line = [sending(pool, 0, containers=CONTAINERS[1:2]) for _ in range(3)]
+    assert [one.ready(0.0) for one in line] == [SEND] * 3
+    for one in line:
+        one.answered(UpstreamAnswer(200), 1.0)
+        one.let_go()
+    assert [one.requests for one in line] == [1, 2, 3]

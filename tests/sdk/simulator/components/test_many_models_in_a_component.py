@@ -100,6 +100,16 @@ def test_requests_for_an_adapter_wait_at_the_copy_that_has_it_until_a_second_one
     assert (found.cold, found.warm, found.components[0].loads) == (1, 24, 2)
 
 
+@pytest.mark.parametrize(("instance_type", "leave"), [("ml.m5.xlarge", False), ("ml.m5.large", True)])
+def test_a_copy_without_cores_of_its_own_answers_on_all_processors_of_its_instance(
+    instance_type: str, leave: bool
+) -> None:
+    profiles = {**PROFILES, "m0": replace(PROFILES["m0"], predict_s=1.0, download_s=3.0)}
+    scenario = ComponentScenario((replace(MANY, copies=2),), instances=2, instance_type=instance_type)
+    found = played(scenario, recorded([(0.0, "m0"), *[(30.0, "m0")] * 9]), profiles)
+    assert found.cold == 1 + leave, "the ninth waits 2 s behind 8 on four processors, and 4 s on two; a load takes 3 s"
+
+
 def test_an_adapter_stays_at_the_copy_that_has_it_until_a_copy_that_comes_has_it_too() -> None:
     names = [f"x{number}" for number in range(8)]
     adapters = tuple(AdapterSetup(name, "base") for name in names)

@@ -9,7 +9,6 @@ from torpor.simulator.components.component_setup import AdapterSetup, ComponentS
 from torpor.simulator.components.copies.simulated_copy import SimulatedCopy
 from torpor.simulator.components.simulated_capacity import SimulatedMachine
 from torpor.simulator.engine.call_records import Predictor, SimulatedCall, VariantCalls, VariantCounts
-from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.shared_files import SharedFiles
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
@@ -42,21 +41,16 @@ class CopyMaker:
     own_bytes: int
     trace_over: Callable[[], bool]
     _disks: dict[str, dict[str, None]] = field(init=False, default_factory=dict)  # what each slot's disk holds
-    _slowed: Mapping[str, ModelProfile] = field(init=False)
+    slowed: Mapping[str, ModelProfile] = field(init=False)
+    """The profiles, as the models are on the cores of a copy."""
     _files: SharedFiles = field(init=False)
 
     def __post_init__(self) -> None:
         setup = self.setup
         slower = ceil(setup.cores) / setup.cores if setup.cores and setup.slowed else 1.0
         names = (*setup.called, *(one.serves for one in self.adapters))
-        self._slowed = {name: _slowed(self.profiles[name], slower) for name in names}
-        self._files = SharedFiles(self._slowed)
-
-    @property
-    def waits(self) -> ExpectedWaits:
-        """Of a copy with many models that has cores of its own; one without them has as many threads as it needs."""
-        threads = ceil(self.setup.cores or 1)
-        return ExpectedWaits(self._slowed, threads, threads if self.setup.cores else None)
+        self.slowed = {name: _slowed(self.profiles[name], slower) for name in names}
+        self._files = SharedFiles(self.slowed)
 
     @property
     def model_s(self) -> float:
@@ -90,7 +84,7 @@ class CopyMaker:
     def _single(
         self, slot: str, turns: Turns[SimulatedCall], processors: Processors, emptied: Callable[[str], None]
     ) -> SimulatedCopy:
-        one = self._slowed[self.setup.serves]
+        one = self.slowed[self.setup.serves]
         model = Predictor(one.predict_s, one.predict_delay_s, one.workers)
         disk = self._disk(slot, processors, one.disk_bytes) if self.adapters else None
         return SimulatedCopy(
@@ -110,7 +104,7 @@ class CopyMaker:
             self.kernel,
             Residency(room_bytes, policy(setup.policy.upper()), setup.loads_max),
             self._disk(slot, processors, 0),
-            self._slowed,
+            self.slowed,
             turns,
             self.calls,
             self._files,
@@ -129,7 +123,7 @@ class CopyMaker:
         whole_mib = INSTANCE_DISK_MIB if self.setup.disk_mib is None else self.setup.disk_mib
         tier = Residency(max(0, int(whole_mib * MIB) - taken_bytes), LRU(), self.setup.loads_max)
         stored = self._disks.setdefault(slot, {})
-        return SimulatedDisk(self.kernel, tier, self._slowed, self.counts, processors, self.spread, stored)
+        return SimulatedDisk(self.kernel, tier, self.slowed, self.counts, processors, self.spread, stored)
 
     def _goes_on(self) -> bool:
         """Whether anything more happens."""

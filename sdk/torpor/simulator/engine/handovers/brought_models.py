@@ -60,7 +60,7 @@ class BroughtModels:
         self._bring((name, then))
 
     def ended(self, model: InstanceModel, here: bool) -> None:
-        """A load is over, and so is the use of it that each has who brought the model."""
+        """A load is over: each caller of `bring` hears of it, and its use of the model ends."""
         told, model.brought = model.brought or (), None
         for then in told:
             self.going_on -= 1

@@ -1,5 +1,5 @@
-"""Handovers and second copies in virtual time: a model stays with who has it until another one has loaded it, as at an
-endpoint.
+"""Handovers and second copies in virtual time: a model stays at the instance that has it until another one has loaded
+it, as at an endpoint.
 
 This module decides nothing. `torpor_endpoint.core.routing.handing_over` and `second_copies` say who serves a model, and
 which is loaded next; `in_service.newcomer_loading` does at an endpoint what is done here. A load that fails here fails
@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from torpor.simulator.engine.handovers.expected_waits import ExpectedWaits
+from torpor.simulator.engine.handovers.expected_waits import expects_quicker_load
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
+from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.placement import OWNERS_MAX, UNBOUNDED, Placement
 from torpor_endpoint.core.routing.handing_over import DueLoads, Handover
 
@@ -19,18 +20,18 @@ from torpor_endpoint.core.routing.handing_over import DueLoads, Handover
 class SimulatedHandovers:
     """Those of one variant. Its instances are in `ready`.
 
-    `waits` has how long requests wait. `names` has the name that an instance knows a model by, if that is not the one
-    that it is placed by. `catch_up` is called with an instance before it begins a load.
+    `profiles` has the times of each model, by the name that an instance knows it by. `names` has that name where it is
+    not the one that the model is placed by. `catch_up` is called with an instance before it begins a load.
     """
 
     def __init__(
         self,
-        waits: ExpectedWaits,
+        profiles: Mapping[str, ModelProfile],
         most: int = UNBOUNDED,
         owners_max: int = OWNERS_MAX,
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._waits = waits
+        self._profiles = profiles
         self._names = names
         self.catch_up: Callable[[SimulatedInstance], None] | None = None
         self.ready = Placement[SimulatedInstance](
@@ -53,7 +54,8 @@ class SimulatedHandovers:
         return ready.pick(model)
 
     def _is_load_quicker(self, model: str, instance: SimulatedInstance) -> bool:
-        return self._waits.is_load_quicker(self._names.get(model, model), instance.in_flight)
+        profile, threads = self._profiles[self._names.get(model, model)], instance.turns.sharing.parallel
+        return expects_quicker_load(profile, instance.in_flight, threads, instance.processors.count)
 
     def _begin(self, model: str, handover: Handover[SimulatedInstance]) -> None:
         if self.catch_up is not None:
