@@ -6,7 +6,6 @@ A pickle runs code as it loads. An artifact is trusted as far as the container t
 import pickle
 import re
 import sys
-from io import BufferedReader
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -146,7 +145,7 @@ def _unpickle(path: Path) -> Any:
         if file.peek(1)[:1] == PICKLED:
             with mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
                 if whole.find(JOBLIB_ARRAYS) < 0:
-                    return _unpickle_plain(file)
+                    return _unpickle_plain(whole)
                 from torpor_container.formats.sklearn import joblib_dumps
 
                 if joblib_dumps.is_read(whole):
@@ -156,10 +155,10 @@ def _unpickle(path: Path) -> Any:
     return joblib.load(path)
 
 
-def _unpickle_plain(file: BufferedReader) -> Any:
-    """The object in a file in which nothing is joblib's."""
+def _unpickle_plain(content: mmap) -> Any:
+    """The object in a file in which nothing is joblib's. From memory, Python reads each instruction as it stands, which
+    is what `formats/sound` proves. From a file, it leaves out the begin of an instruction that a frame cuts."""
     try:
-        return pickle.load(file)
+        return pickle.loads(content)
     except UnicodeDecodeError:  # a text of Python 2, or an array
-        file.seek(0)
-        return pickle.load(file, encoding="latin1")
+        return pickle.loads(content, encoding="latin1")

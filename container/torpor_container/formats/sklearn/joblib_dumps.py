@@ -7,6 +7,7 @@ done it reads the bytes, and the unpickler is handed two instructions more, whic
 
 import io
 import pickle
+import re
 from inspect import signature
 from io import BufferedReader
 from math import prod
@@ -19,7 +20,13 @@ BEGINNINGS = (b"\x80\x04", b"\x80\x05")
 """Of pickles in frames: a frame ends where an array begins."""
 ARRAY_MARK, OLD_ARRAY_MARK = b"NumpyArrayWrapper", b"NDArrayWrapper"
 """The classes of marks; before joblib 0.10 arrays were in files of their own."""
-_BUILD, _CALL = b"b", b")R"
+_BUILD, _FRAME, _CALL = b"b", b"\x95", (b"R", b")")
+_COUNTED = b"|".join(re.escape(bytes([count])) + b".{%d}" % count for count in range(64))
+_INSTRUCTIONS = re.compile(
+    rb"(?:[\x81\x85-\x89\x8f-\x94()012NR\]abdelostu}]++|[\x8cC\x8a](?:" + _COUNTED + rb")|[Kh].|M..|[Jj].{4}|G.{8})*+",
+    re.DOTALL,
+)
+"""Whole instructions of a pickle, none of which begins a frame: those that Python writes, with short texts."""
 _NATIVE = (True,) if len(signature(NumpyArrayWrapper.read).parameters) > 2 else ()
 """What joblib takes since 1.5: that arrays get the processor's order of bytes, as they always did before."""
 
@@ -36,25 +43,48 @@ def load(file: BufferedReader) -> Any:
 
 
 class _Instructions:
-    """The file as the unpickler reads it. joblib's `read` takes it for its unpickler."""
+    """The file as the unpickler reads it. joblib's `read` takes it for its unpickler.
+
+    The unpickler in C reads a whole frame at once, and goes on in what it has read, whatever lies behind an array's
+    mark. So it is handed the last instruction of a frame by itself, and each one of a frame whose instructions are not
+    known: where an array begins, it has nothing left.
+    """
 
     np, mmap_mode, filename = np, None, ""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file_handle = file
-        self._last = self._more = b""
+        self._last = b""
+        self._ready: list[bytes] = []
+        self._framed = 0
 
     def read(self, count: int) -> bytes:
-        """The next bytes: a frame in one call, and each instruction outside a frame by itself."""
-        if self._more:
-            read, self._more = self._more[:count], self._more[count:]
-        else:
-            read = self.file_handle.read(count)
-        self._last = read[-1:]
-        return read
+        """The next bytes."""
+        if self._ready:
+            self._last = self._ready.pop()
+            return self._last
+        begins_frame = count == 8 and self._last == _FRAME  # no argument of eight bytes is read behind one of one byte
+        self._last = self.file_handle.read(count)
+        return self._frame(self._last) if begins_frame else self._last
+
+    def _frame(self, length: bytes) -> bytes:
+        """How many bytes of the frame the unpickler is to read at once, for the length in the file."""
+        size, at = int.from_bytes(length, "little"), self.file_handle.tell()
+        if at - len(_FRAME + length) < self._framed:
+            raise pickle.UnpicklingError("a frame of the pickle begins within another")
+        self._framed = at + size
+        frame = self.file_handle.read(size)
+        if len(frame) < size:
+            raise EOFError("the file ends within a frame of the pickle")
+        known, last = frame[:-1], frame[-1:]
+        if not known or not _INSTRUCTIONS.fullmatch(known):
+            self.file_handle.seek(at)
+            return bytes(len(length))
+        self._ready = [last, known]
+        return len(known).to_bytes(len(length), "little")
 
     def readinto(self, buffer: Any) -> int:
-        """Large bytes, which are no part of a frame, to the place where they stay: a second copy may find no room."""
+        """Bytes, where no frame is read at once, to the place where they stay: a second copy may find no room."""
         self._last = b""
         return self.file_handle.readinto(buffer)
 
@@ -66,10 +96,10 @@ class _Instructions:
 
     def array(self, mark: NumpyArrayWrapper) -> Any:
         """The array behind the instructions that have been read."""
-        if self._last != _BUILD:
+        if self._last != _BUILD or self._ready or self.file_handle.tell() < self._framed:
             raise pickle.UnpicklingError("an array does not begin where a frame of the pickle ends")
         array = self._plain(mark) if _is_plain(mark) else mark.read(self, *_NATIVE)
-        self._more = _CALL
+        self._ready = [*_CALL]
         return array
 
     def _plain(self, mark: NumpyArrayWrapper) -> Any:

@@ -1,6 +1,6 @@
 """Reads what `joblib.dump` wrote with stand-ins: a pickle in which the bytes of each array follow the instructions that
-say its type and shape. Python's own unpickler, which is seven times as quick as joblib's, reads the instructions; what
-it is handed are those up to an array's bytes, and then those behind them.
+say its type and shape. Python's own unpickler, which is seven times as quick as joblib's, reads the instructions. The
+reader hands it the instructions before an array, reads the array's bytes, and hands it the instructions behind them.
 """
 
 import zlib
@@ -21,7 +21,7 @@ from torpor_container.formats.sound.pickle_stand_ins import (
 WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
 SAID = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
 """What an array's instructions say of it, since joblib 1.2."""
-ALIGNMENT = 16
+ALIGNMENT, PADDING = 16, b"\xff"
 UNPACKED_MAX_BYTES = 16 * 1024 * 1024
 _BUILD, _CALL = b"b", b")R"
 _WINDOWS = {b"\x78": zlib.MAX_WBITS, b"\x1f\x8b": zlib.MAX_WBITS | 16}
@@ -74,7 +74,7 @@ class DumpReader:
         raise."""
         run = self._known.run(len(BEGINNINGS[0]))
         if run.stops and run.end == len(self._content):
-            return StandInReader(BytesIO(self._content)).load()
+            return self._plain(BEGINNINGS[0], run)
         self._hand_out(BEGINNINGS[0], run)
         return _StandInUnpickler(self, self._mark).load()
 
@@ -105,7 +105,10 @@ class DumpReader:
         return array
 
     def _numbers(self, size: int, shape: Any, kind: Any) -> PlainArray:
-        begin = self._at + 1 + self._content[self._at]
+        [padding] = self._content[self._at : self._at + 1]
+        begin = self._at + 1 + padding
+        if not 1 <= padding <= ALIGNMENT or self._content[self._at + 1 : begin] != PADDING * padding:
+            raise Otherwise
         self._at = begin + size
         array = PlainArray()
         array.__setstate__((1, shape, kind, False, self._content[begin : self._at]))
@@ -117,21 +120,31 @@ class DumpReader:
         if not self._content.startswith(BEGINNINGS, begin):
             raise Otherwise
         run = self._known.run(begin + 2)
-        array = StandInReader(BytesIO(self._content[begin : run.end])).load()
+        array = self._plain(BEGINNINGS[1], run)
         if not run.stops or type(array) is not PlainArray or not hasattr(array, "content"):
             raise Otherwise
         self._at = run.end
         return array
 
+    def _plain(self, first: bytes, run: InstructionRun) -> object:
+        """What a whole pickle holds."""
+        return StandInReader(BytesIO(first + _framed(self._bare(run)))).load()
+
+    def _bare(self, run: InstructionRun) -> bytes:
+        return b"".join(self._content[part] for part in run.parts)
+
     def _hand_out(self, first: bytes, run: InstructionRun) -> None:
         """Let the unpickler read these, as one frame, which it reads in one call. The last that is before an array's
         bytes comes by itself, so that it is known when that is done."""
-        bare = b"".join(self._content[part] for part in run.parts)
-        framed, last = (bare, b"") if run.stops else (bare[:-1], bare[-1:])
+        bare = self._bare(run)
+        inner, last = (bare, b"") if run.stops else (bare[:-1], bare[-1:])
         if run.end != len(self._content) if run.stops else last != _BUILD:
             raise Otherwise
-        frame = b"\x95" + len(framed).to_bytes(8, "little")
-        self._at, self._ready, self._next = run.end, first + frame + framed + last, 0
+        self._at, self._ready, self._next = run.end, first + _framed(inner) + last, 0
+
+
+def _framed(instructions: bytes) -> bytes:
+    return b"\x95" + len(instructions).to_bytes(8, "little") + instructions
 
 
 class _StandInUnpickler(StandInReader):

@@ -44,24 +44,29 @@ class KnownInstructions:
         self._bytes = self._tuples = 0
 
     def run(self, at: int) -> InstructionRun:
-        """The run that begins there. Raises UnknownInstructions if a text or a frame goes beyond the end, or there are
-        too many."""
+        """The run that begins there. Raises UnknownInstructions if a text or a frame goes beyond the end, if a frame
+        begins within another or ends within an instruction, or if there are too many instructions."""
         content, size, fixed, begin = self._content, len(self._content), list[bytes](), at
         parts, framed = list[slice](), at
         while at < size:
-            found = _FIXED.match(content, at)
+            limit = framed if at < framed else size
+            found = _FIXED.match(content, at, limit)
             assert found is not None, "it matches nothing, too"
             fixed.append(found[0])
-            if (at := found.end()) >= size or (kind := content[at]) == _STOP:
+            if (at := found.end()) == limit:
+                continue
+            if (kind := content[at]) == _STOP:
                 break
             length = 8 if kind == _FRAME else _LENGTHS.get(kind, 0)
             if not length:
                 break
             after = at + 1 + length
             told = int.from_bytes(content[at + 1 : after], "little")
-            if after + told > size or (kind == _LARGE and told > _LARGE_BYTES_MAX):
+            if after + told > limit or (kind == _LARGE and told > _LARGE_BYTES_MAX):
                 raise UnknownInstructions
             if kind == _FRAME:
+                if at < framed:
+                    raise UnknownInstructions  # Python's unpickler would leave out what is left of the first
                 parts.append(slice(begin, at))
                 begin, framed = after, after + told
             at = after if kind == _FRAME else after + told

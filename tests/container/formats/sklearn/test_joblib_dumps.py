@@ -139,3 +139,49 @@ def test_large_bytes_are_in_memory_once(tmp_path: Path) -> None:
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < size * 1.2
+
+
+# -- instructions that stand where none are read -----------------------------------------------------------------------
+HARM = b"builtins\nprint\n(Vharm\ntR."
+
+
+def framed(instructions: bytes) -> bytes:
+    return b"\x95" + len(instructions).to_bytes(8, "little") + instructions
+
+
+def hostile() -> dict[str, bytes]:
+    """Dumps whose frame reaches into what would be the padding of an array, and has instructions there."""
+    content = dumped(TWICE)
+    at = 11 + int.from_bytes(content[3:11], "little")
+    behind, more = content[at + 1 + content[at] :], b"c" + HARM.ljust(98, b"N") + b"b"
+    return {
+        "a frame within a frame": content[:2] + framed(content[2:at] + more) + behind,
+        "a longer frame": content[:2] + framed(content[11:at] + more) + behind,
+        "a frame of unknown instructions": content[:2] + framed(b"Q" + content[11:at] + more) + behind,
+        "a frame that ends in a mark": content[:2] + framed(content[11 : at - 1]) + framed(b"b" + more) + behind,
+        "the last instruction is an argument": content[:2] + framed(content[11:at] + b"M" + b"\x01b") + behind,
+    }
+
+
+@pytest.mark.parametrize("what", hostile())
+def test_no_instruction_in_the_place_of_an_array_is_done(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        joblib_dumps.load(io.BufferedReader(io.BytesIO(hostile()[what])))
+    assert "harm" not in capsys.readouterr().out
+
+
+def test_a_frame_that_ends_within_an_instruction_is_read_in_order(tmp_path: Path) -> None:
+    content = dumped([300, TWICE])
+    at = content.index(b"M\x2c\x01") + 2
+    size = int.from_bytes(content[3:11], "little")
+    cut = content[:2] + framed(content[11:at]) + content[at : 11 + size] + content[11 + size :]
+    number, array = loaded(cut, tmp_path)
+    assert number == 300
+    assert np.array_equal(array, TWICE)
+
+
+def test_a_plain_pickle_is_read_in_order(tmp_path: Path) -> None:
+    """Frames of any lengths change nothing: a file's reader in C would leave out what a large one has of a length."""
+    large = b"C\x01x" * 50_000 + b"B\x01\x00"
+    content = b"\x80\x04" + framed(large) + b"\x00\x00y" + b"."
+    assert loaded(content, tmp_path) == b"y"

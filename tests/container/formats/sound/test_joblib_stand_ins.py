@@ -1,9 +1,13 @@
 """What joblib dumped of plain trees and forests needs no trial: its arrays are read where they are."""
 
+import ast
 import gzip
 import io
 import pickle
 import pickletools
+import random
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +23,12 @@ from tests.container.formats.sound.test_plain_forests import (
     Runs,
     answers,
     mutated_files_end_no_process,
+    named,
     text,
 )
 from tests.container.helpers.estimators_of_trees import CASES, fitted
 from torpor_container.formats.sklearn.sklearn_format import FORMAT
-from torpor_container.formats.sound import joblib_stand_ins
+from torpor_container.formats.sound import joblib_stand_ins, pickle_stand_ins
 from torpor_container.formats.sound.plain_forests import is_sound
 
 
@@ -107,7 +112,36 @@ def at_classes(*instructions: bytes) -> bytes:
     return DUMP[:at] + b"\x95" + len(more).to_bytes(8, "little") + more + DUMP[at:]
 
 
+def with_padding(padding: bytes) -> bytes:
+    """The dump with these bytes between the first array's instructions and its own bytes."""
+    at = behind(CLASSES)
+    return DUMP[:at] + padding + DUMP[DUMP.index(CLASSES) :]
+
+
+def frame_within_a_frame() -> bytes:
+    """The first array's frame ends in a frame that reaches into the padding, where other instructions stand."""
+    at = behind(CLASSES)
+    begin = DUMP.rindex(b"\x95", 0, at)
+    more = b"builtins\nprint\n(Vharm\ntR.".ljust(98, b"N") + b"b"
+    inner = DUMP[begin:at] + b"c" + more
+    return DUMP[:begin] + b"\x95" + len(inner).to_bytes(8, "little") + inner + DUMP[DUMP.index(CLASSES) :]
+
+
+def frame_that_cuts_an_instruction() -> bytes:
+    """A pickle that is read in two ways: who leaves out the two bytes that a frame has of a length takes for bytes what
+    are instructions for all others."""
+    more = named("builtins", "print") + text("harm") + b"\x85R"
+    plain = pickle.dumps(fitted("tree of classes"), 4)
+    cut = b"\x95" + (3).to_bytes(8, "little") + b"B\x04\x00"
+    return plain[:2] + cut + b"\x00\x00\x01\x00AA" + more.ljust(0x1_0000 - 2, b"N") + plain[2:]
+
+
 OTHERS: dict[str, Callable[[], bytes]] = {
+    "a frame within a frame": frame_within_a_frame,
+    "a frame that cuts an instruction": frame_that_cuts_an_instruction,
+    "no padding": lambda: with_padding(b"\x00"),
+    "more padding than joblib writes": lambda: with_padding(b"\x11" + b"\xff" * 17),
+    "other padding": lambda: with_padding(b"\x02\xffN"),
     "nothing compressed": lambda: zlib.compress(b""),
     "compressed and cut off": lambda: zlib.compress(DUMP)[:-1],
     "more behind what is compressed": lambda: zlib.compress(DUMP) + b".",
@@ -152,6 +186,7 @@ def test_any_other_dump_is_to_be_tried(what: str) -> None:
     assert is_sound(zlib.compress(DUMP))
     assert is_sound(noted(np.ones(2)))
     assert is_sound(in_frame(MARKS))
+    assert is_sound(with_padding(b"\x02\xff\xff"))
     assert not is_sound(OTHERS[what]())
 
 
@@ -194,6 +229,61 @@ def test_what_unpacks_to_more_than_an_instance_reads_at_once_is_to_be_tried(monk
     assert is_sound(packed)
     monkeypatch.setattr(joblib_stand_ins, "UNPACKED_MAX_BYTES", len(DUMP) - 1)
     assert not is_sound(packed)
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+NAMING = """
+import sys
+from pathlib import Path
+
+from torpor_container.formats import pickled
+from torpor_container.formats.format import Conventions
+
+found = set()
+sys.addaudithook(lambda event, about: found.add(about) if event == "pickle.find_class" else None)
+loaded = 0
+for path in Path(sys.argv[1]).iterdir():
+    pickled.opened(path, Conventions())
+    loaded += 1
+print(repr((loaded, found)))
+"""
+
+
+def with_frame(content: bytes, seed: int) -> bytes:
+    """The same with a frame that begins anywhere, and ends anywhere behind that."""
+    chance = random.Random(seed)
+    at = chance.randrange(2, len(content))
+    ends = [end for end in range(at, len(content)) if content[end - 1] == ord("b")]
+    near = chance.randrange(at, min(at + 300, len(content)) + 1)
+    end = chance.choice(ends) if ends and chance.random() < 0.5 else near
+    return content[:at] + b"\x95" + (end - at).to_bytes(8, "little") + content[at:]
+
+
+def without_frames(content: bytes) -> bytes:
+    """A pickle, as Python wrote it."""
+    begins = [at for operation, _, at in pickletools.genops(content) if operation.name == "FRAME" and at is not None]
+    for at in reversed(begins):
+        content = content[:at] + content[at + 9 :]
+    return content
+
+
+def test_what_is_taken_with_frames_anywhere_names_only_what_is_known(tmp_path: Path) -> None:
+    """What is loaded is what was proved, whatever frames say."""
+    print_harm = (named("builtins", "print") + text("harm") + b"\x85R").decode("latin1")
+    tree = pickle.loads(pickle.dumps(fitted("tree of classes")))
+    tree.note = print_harm
+    known = [without_frames(pickle.dumps(tree, 4)), DUMP[:2] + DUMP[11:], frame_within_a_frame(), DUMP]
+    taken = 0
+    for seed in range(2_000):
+        content = with_frame(known[seed % len(known)], seed)
+        if is_sound(content):
+            (tmp_path / f"{seed}.joblib").write_bytes(content)
+            taken += 1
+    assert taken > 20
+    told = subprocess.run([sys.executable, "-c", NAMING, tmp_path], capture_output=True, text=True, check=False)
+    loaded, found = ast.literal_eval(told.stdout)
+    assert loaded == taken
+    assert found - {("joblib.numpy_pickle", "NumpyArrayWrapper")} <= pickle_stand_ins._NAMES.keys()
 
 
 # -- mutated files -----------------------------------------------------------------------------------------------------
