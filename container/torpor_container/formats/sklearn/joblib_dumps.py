@@ -105,7 +105,10 @@ class _Instructions:
     def _plain(self, mark: NumpyArrayWrapper) -> Any:
         """As joblib reads it, at once."""
         if getattr(mark, "numpy_array_alignment_bytes", None) is not None:
-            self.file_handle.read(self.file_handle.read(1)[0])
+            length = self.file_handle.read(1)
+            if not length:
+                raise EOFError("the file ends before an array")
+            self.file_handle.read(length[0])
         array = np.empty(prod(mark.shape), mark.dtype)
         if self.file_handle.readinto(array.view(np.uint8).data) < array.nbytes:
             raise EOFError("the file ends within an array")

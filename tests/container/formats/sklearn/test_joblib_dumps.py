@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.container.helpers.estimators_of_trees import CASES, fitted
+from torpor_container.errors import LoadFailed
 from torpor_container.formats import pickled
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.sklearn import joblib_dumps
@@ -119,6 +120,13 @@ def test_a_file_that_is_cut_off_is_refused(cut: float, tmp_path: Path) -> None:
     content = dumped(fitted("forest"))
     with pytest.raises(Exception, match="cannot be unpickled"):
         loaded(content[: int(len(content) * cut)], tmp_path)
+
+
+def test_a_file_that_ends_before_an_array_says_so(tmp_path: Path) -> None:
+    content = dumped(TWICE)
+    end = 11 + int.from_bytes(content[3:11], "little")
+    with pytest.raises(LoadFailed, match="EOFError: the file ends before an array"):
+        loaded(content[:end], tmp_path)
 
 
 def test_an_array_within_a_frame_is_refused() -> None:
