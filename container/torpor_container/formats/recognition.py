@@ -158,13 +158,18 @@ def _together(found: list[ModelFile]) -> list[ModelFile]:
 LOOKED_INTO_MAX = 50
 """How many files are looked into: most that people pack by mistake lie in the one folder that they packed."""
 SCRIPT_FILE, SCRIPT_FOLDER = "inference.py", "code"
+SCRIPT = Path(SCRIPT_FOLDER, SCRIPT_FILE)
+"""Where scripts are looked for."""
 
 
 def misplaced(directory: Path) -> str:
-    """A sentence on the first model of another framework, or model, script or archive in the wrong place; empty if
-    there is none."""
-    for path in islice(_files(directory), LOOKED_INTO_MAX):
-        within = path.relative_to(directory)
+    """A sentence on the first script in the wrong place; if there is none, on the first model of another framework, or
+    model or archive in the wrong place; empty if there is none of these."""
+    files = [(path, path.relative_to(directory)) for path in islice(_files(directory), LOOKED_INTO_MAX)]
+    for _, within in files:
+        if within.name == SCRIPT_FILE and len(within.parts) > 1 and within != SCRIPT:
+            return _lies_in_folder(within, within.parents[within.parent.name == SCRIPT_FOLDER])
+    for path, within in files:
         if kind := contents.foreign(path):
             return (
                 f"{within} is {kind}, which Torpor does not read itself: export the model to ONNX, or pack a "
@@ -175,10 +180,7 @@ def misplaced(directory: Path) -> str:
                 packed = contents.packed_as(file.read(contents.HEAD_BYTES))
             if packed:
                 return f"{within} is {packed}: pack the files that it holds into the artifact themselves"
-        elif path.name == SCRIPT_FILE and within.parent.name == SCRIPT_FOLDER:
-            if len(within.parts) > 2:  # else it lies where scripts are looked for
-                return _lies_in_folder(within, within.parent.parent)
-        elif path.name == SCRIPT_FILE or contents.content_of(path) is not None:
+        elif within != SCRIPT and contents.content_of(path) is not None:
             return _lies_in_folder(within, within.parent)
     return ""
 

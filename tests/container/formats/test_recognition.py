@@ -146,6 +146,8 @@ def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Cal
         ({"b/m.pkl": "regressor", "a/notes": "text"}, r"b/m\.pkl lies in a folder"),
         ({"houses/code/inference.py": "text"}, r"houses/code/inference\.py lies in a folder, .* -C houses \."),
         ({"houses/inference.py": "text"}, r"houses/inference\.py lies in a folder, .* -C houses \."),
+        ({"my/model.pt": "archive", "my/code/inference.py": "text"}, r"my/code/inference\.py lies .* -C my \."),
+        ({"model.pt": "archive", "src/inference.py": "text"}, r"src/inference\.py lies in a folder, .* -C src \."),
         ({"m.zip": "archive", "b/m.json": "json"}, r"m\.zip is a zip archive: pack the files that it holds"),
         ({"a/notes": "text", "__MACOSX/m.json": "json", ".a/m.json": "json"}, r"among: \.a, __MACOSX, a$"),
     ],
