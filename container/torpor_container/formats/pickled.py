@@ -6,6 +6,7 @@ A pickle runs code as it loads. An artifact is trusted as far as the container t
 import pickle
 import re
 import sys
+from importlib.metadata import packages_distributions
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def _why(error: Exception) -> str:
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         package, _, part = error.name.partition(".")
-        if part:
+        if part and package in packages_distributions():
             return (
                 f"{said}: another version of {package} wrote it; pickle the model anew with the one that is installed"
             )

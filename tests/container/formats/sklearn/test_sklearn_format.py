@@ -121,6 +121,7 @@ def test_a_pickle_that_is_no_model_is_refused_with_the_reason(tmp_path: Path, pa
         (b"__main__ Mine", r"it needs Mine of the program that wrote it \(__main__\): move Mine to a module"),
         (b"no_such_package Thing", "No module named 'no_such_package': install it beside Torpor, or pack code/"),
         (b"sklearn.no_such_part Thing", "another version of sklearn wrote it"),
+        (b"code.features Thing", "'code' is not a package: install it beside Torpor, or pack code/"),
         (b"sklearn.base Mine", "unpickled: AttributeError: .*'Mine'"),
     ],
 )
