@@ -8,7 +8,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady, NotSupported, StarvedTrial
+from torpor_container.errors import (
+    BadInput,
+    ContainerError,
+    LoadFailed,
+    LoadTimedOut,
+    NotReady,
+    NotSupported,
+    StarvedTrial,
+)
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
@@ -20,7 +28,7 @@ from torpor_container.processes.threads import on_thread
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner, Scripted, TakesAdapters
 from torpor_container.waiting.quiet_timeout import patiently
-from torpor_container.wire import Fault, LoadedModel, WaitStep
+from torpor_container.wire import ADAPTER, ADAPTER_URL, Fault, LoadedModel, WaitStep
 
 log = logging.getLogger(__name__)
 
@@ -115,10 +123,16 @@ class Single:
 
     async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
         """Have the container take the adapter that the request names. Raises NotSupported where the model takes none,
-        and as `invoke`."""
+        BadInput where a header is missing, and as `invoke`."""
         runner = await self._ready(timing)
         if not isinstance(runner, TakesAdapters):
             raise NotSupported("the model of this instance takes no adapters: only that of a foreign container may")
+        named = {name for name, value in invocation.headers if value}
+        for header in (ADAPTER, ADAPTER_URL):
+            if header.lower().encode() not in named:
+                raise BadInput(
+                    f"the header {header} is missing: {ADAPTER} names the adapter, {ADAPTER_URL} its artifact"
+                )
         await runner.load_adapter(invocation, timing)
 
     async def execution_parameters(self, timing: Timing) -> Reply | None:

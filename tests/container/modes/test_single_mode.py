@@ -7,13 +7,14 @@ from typing import cast
 import pytest
 
 from tests.helpers.waiting import PATIENCE_S, reached
-from torpor_container.errors import NotSupported, StarvedTrial
+from torpor_container.errors import BadInput, NotSupported, StarvedTrial
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Found, Loaded, ModelLoader, Placed
 from torpor_container.modes.single_mode import Single
 from torpor_container.running.runners import Runner
+from torpor_container.wire import ADAPTER, ADAPTER_URL
 
 
 class Forbidden:
@@ -59,6 +60,33 @@ def test_an_adapter_of_a_model_that_takes_none_is_refused(tmp_path: Path) -> Non
         await single.start()
         with pytest.raises(NotSupported, match="takes no adapters"):
             await single.load_adapter(Invocation(b""), Timing(lambda: 0.0))
+        await single.close()
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
+
+
+class Adapted(Plain):
+    """A loader of a model that takes adapters, and has none yet."""
+
+    async def load_adapter(self, invocation: Invocation, timing: Timing) -> None:
+        raise AssertionError("no adapter is named")
+
+
+@pytest.mark.parametrize("missing", [ADAPTER, ADAPTER_URL])
+@pytest.mark.parametrize("empty", [False, True])
+def test_an_order_to_load_an_adapter_that_names_none_is_refused(tmp_path: Path, missing: str, empty: bool) -> None:
+    order = Invocation(b"")
+    order.headers = [
+        (name.lower().encode(), b"" if name == missing else b"s3://bucket/red")
+        for name in (ADAPTER, ADAPTER_URL)
+        if empty or name != missing
+    ]
+
+    async def story() -> None:
+        single = Single(cast(ModelLoader, Adapted()), tmp_path, None, "", lambda: 0.0, WaitLimits(1.0, 1.0), 1.0)
+        await single.start()
+        with pytest.raises(BadInput, match=f"the header {missing} is missing"):
+            await single.load_adapter(order, Timing(lambda: 0.0))
         await single.close()
 
     asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
