@@ -61,7 +61,7 @@ test-pythons: $(READY)
 	$(BIN)/python -m tests.pythons $(PYTHONS)
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
-# and more examples of each property.
+# brute forces, second seeds, long stories, and more examples of each property.
 test-thorough: $(READY)
 	$(BIN)/python -m pytest --numprocesses=2 -m "thorough or hypothesis" --hypothesis-profile=thorough
 

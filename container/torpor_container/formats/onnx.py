@@ -84,8 +84,9 @@ def _served(
 
     own = [kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     unreadable: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, *own)
-    options = onnxruntime.SessionOptions()  # fewer optimisations would open small networks in half the time, but not
-    # keep the last bits of the library's defaults: these move a number from before a product to behind it, for example
+    # Fewer optimisations would open small networks in half the time, and change the last bits of answers: the default
+    # ones move a number from before a product to behind it, for example.
+    options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = mapped is None  # it would reserve room for the weights that are mapped
     for entry, value in entries.items():

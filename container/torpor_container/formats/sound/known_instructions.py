@@ -8,7 +8,7 @@ from typing import NamedTuple
 BEGINNINGS = (b"\x80\x04", b"\x80\x05")
 """The instructions that Python writes by itself since 3.8, and those of numpy's arrays of texts within joblib's."""
 INSTRUCTIONS_MAX = 512 * 1024
-"""The most bytes of instructions, without texts and arrays: each may take a hundred bytes of memory."""
+"""The most bytes of instructions, without what texts and arrays hold: each may take a hundred bytes of memory."""
 TUPLES_MAX = 10_000
 """The most tuples. Python's hash of one that has tuples within tuples takes 80 bytes of the stack for each."""
 
@@ -60,6 +60,7 @@ class KnownInstructions:
             length = 8 if kind == _FRAME else _LENGTHS.get(kind, 0)
             if not length:
                 break
+            fixed.append(content[at : at + 1])
             after = at + 1 + length
             told = int.from_bytes(content[at + 1 : after], "little")
             if after + told > limit or (kind == _LARGE and told > _LARGE_BYTES_MAX):

@@ -10,7 +10,7 @@ Placement finds an instance with room for a call whose owner has none. What happ
     another one, and a copy is on its way             nothing            likewise
     another one, whose load is the shorter wait       nothing            that one, which loads the model for the call
     another one, and each copy has `most` requests    nothing            likewise
-    another one, and too many models are copied       nothing            likewise
+    another one, and too many copies are on their way nothing            likewise
 
 So a call waits at the warm copy, and seldom for a load. The fourth line is for the copy whose line is too long: see
 `is_load_quicker`.
@@ -27,7 +27,8 @@ from typing import Final, Generic, Protocol, TypeVar
 from torpor_endpoint.core.routing.handing_over import Begun, Handover
 
 COPIED_MAX: Final = 1_024
-"""The most models with more than one copy. A busy owner's calls for any more go to an instance with room at once."""
+"""The most models of which second copies are known. For one more, those are forgotten of which no copy is on its way;
+if there are none, calls of its busy owner go to an instance with room at once."""
 
 
 class InLine(Protocol):

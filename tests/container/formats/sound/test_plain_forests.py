@@ -119,6 +119,10 @@ def text(value: str) -> bytes:
     return b"\x8c" + bytes([len(value)]) + value.encode()
 
 
+def frame(instructions: bytes) -> bytes:
+    return b"\x95" + struct.pack("<Q", len(instructions)) + instructions
+
+
 def named(module: str, name: str) -> bytes:
     return text(module) + text(name) + b"\x93"
 
@@ -205,6 +209,8 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "a frame that is longer than the file": lambda: BEGINNING + b"\x95" + struct.pack("<Q", 1 << 40) + b"N.",
     "a number of very many digits": lambda: with_more(b"\x8a\xff" + b"\x7f" * 255),
     "very many lists": lambda: with_more(b"](" + b"]" * (600 * 1024) + b"e"),
+    "very many texts": lambda: with_more(b"](" + text("") * (600 * 1024) + b"e"),
+    "very many frames": lambda: with_more(frame(b"") * (600 * 1024)),
     "a key of tuples within tuples": lambda: with_more(b"}" + DEEP + b"Ns"),
 }
 

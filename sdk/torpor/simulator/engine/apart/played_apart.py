@@ -203,7 +203,7 @@ class PlayedApart:
                 chosen = self._chosen(window, lane.next, len(lanes) if all_looked_at else 2)
                 lane.next += 1
                 chosen.take(window.models[lane.next - 1])
-                for one in {chosen, *self._to_copy}:
+                for one in dict.fromkeys((chosen, *self._to_copy)):
                     if one is not lane and one.find_limit(window, busy_min):
                         heappush(limits, (one.limit, one.number))
             if lane.find_limit(window, busy_min):
