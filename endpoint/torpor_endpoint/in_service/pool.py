@@ -44,7 +44,7 @@ class VariantPool(ABC):
         self.ready: Placement[Incarnation] = Placement(
             most_each(variant, self.settings.concurrency),
             hands_over=self._hand_over if variant.multi_model or variant.copies is not None else None,
-            quicker=self.waits.is_load_quicker,
+            quicker=lambda model, one: self.waits.is_load_quicker(model, one),  # by whatever measures then
         )
         shares = self.settings.neighbours_bytes and variant.multi_model
         self.neighbours = NamingNeighbours(self.ready, time.time) if shares else None

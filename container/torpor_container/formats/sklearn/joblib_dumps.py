@@ -12,6 +12,7 @@ from inspect import signature
 from io import BufferedReader
 from math import prod
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 from joblib.numpy_pickle import NumpyArrayWrapper
@@ -123,13 +124,14 @@ def _is_plain(mark: NumpyArrayWrapper) -> bool:
 class _DumpUnpickler(pickle.Unpickler):
     def __init__(self, instructions: _Instructions) -> None:
         super().__init__(instructions)
+        read_from = proxy(instructions)  # the class stays until garbage is collected: the file does not
 
         class ArrayMark(NumpyArrayWrapper):  # type: ignore[misc]  # joblib has no types
             """Its array is read as soon as it knows type and shape; a call returns it."""
 
             def __setstate__(self, state: dict[str, Any]) -> None:
                 self.__dict__.update(state)
-                self.array = instructions.array(self)
+                self.array = read_from.array(self)
 
             def __call__(self) -> Any:
                 return self.__dict__.pop("array")

@@ -4,8 +4,9 @@ reader hands it the instructions before an array, reads the array's bytes, and h
 """
 
 import zlib
-from io import BytesIO
+from collections.abc import Sequence
 from typing import Any, NoReturn
+from weakref import proxy
 
 from torpor_container.formats.sound.known_instructions import BEGINNINGS, InstructionRun, KnownInstructions
 from torpor_container.formats.sound.pickle_stand_ins import (
@@ -23,6 +24,8 @@ SAID = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignm
 """What an array's instructions say of it, since joblib 1.2."""
 ALIGNMENT, PADDING = 16, b"\xff"
 UNPACKED_MAX_BYTES = 16 * 1024 * 1024
+TEXT_MAX_BYTES = 64 * 1024
+"""The most that one text or number among the instructions has: all that is large in a forest is an array."""
 _BUILD, _CALL = b"b", b")R"
 _WINDOWS = {b"\x78": zlib.MAX_WBITS, b"\x1f\x8b": zlib.MAX_WBITS | 16}
 """By the beginning of a file that zlib compressed, or gzip, how it is unpacked."""
@@ -61,13 +64,39 @@ class ArrayBehind(metaclass=Unchanging):
         return array
 
 
+class HandedInstructions:
+    """Instructions as the file from which an unpickler reads them, without a copy of what it reads in one call."""
+
+    def __init__(self, first: bytes, inner: bytes, last: bytes = b"") -> None:
+        """`inner` is read as one frame, behind `first`, and `last` by itself."""
+        head = first + b"\x95" + len(inner).to_bytes(8, "little")
+        self.pieces = [piece for piece in (last, inner, head) if piece]
+        self._next = 0
+
+    def read(self, count: int) -> bytes:
+        """Raises Otherwise if there are not so many bytes."""
+        piece, after = self.pieces[-1] if self.pieces else b"", self._next + count
+        if after > len(piece):
+            raise Otherwise
+        found, self._next = piece[self._next : after], after
+        if after == len(piece):
+            self.pieces.pop()
+            self._next = 0
+        return found
+
+    def readline(self) -> NoReturn:
+        """No known instruction has a line."""
+        raise Otherwise
+
+
 class DumpReader:
-    """Reads a dump. It is the file, too, from which the unpickler reads instructions."""
+    """Reads a dump."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self._known = content, KnownInstructions(content)
-        self._mark = Unchanging(WRAPPER[1], (ArrayBehind,), {"__slots__": (), "reader": self})
-        self._at, self._ready, self._next = 0, b"", 0
+        own = {"__slots__": (), "reader": proxy(self)}  # a class stays until garbage is collected: the content does not
+        self._mark = Unchanging(WRAPPER[1], (ArrayBehind,), own)
+        self._at, self._handed = 0, HandedInstructions(b"", b"")
 
     def load(self) -> object:
         """The object, also of a plain pickle. Raises Otherwise, UnknownInstructions, and whatever instructions
@@ -79,20 +108,16 @@ class DumpReader:
         return _StandInUnpickler(self, self._mark).load()
 
     def read(self, count: int) -> bytes:
-        """The next bytes of instructions. Raises Otherwise if there are not so many before the bytes of an array."""
-        after = self._next + count
-        if after > len(self._ready):
-            raise Otherwise
-        found, self._next = self._ready[self._next : after], after
-        return found
+        """The next bytes of instructions, for the unpickler. Raises Otherwise if there are not so many before the bytes
+        of an array."""
+        return self._handed.read(count)
 
     def readline(self) -> NoReturn:
-        """No known instruction has a line."""
-        raise Otherwise
+        self._handed.readline()
 
     def array(self, state: Any) -> PlainArray:
         """The array behind the instructions that have been read. Raises Otherwise, UnknownInstructions."""
-        if self._next < len(self._ready) or type(state) is not dict or state.keys() != SAID:
+        if self._handed.pieces or type(state) is not dict or state.keys() != SAID:
             raise Otherwise
         aligned, kind, shape = state["numpy_array_alignment_bytes"], state["dtype"], state["shape"]
         if state["subclass"] is not NDARRAY or state["order"] != "C" or type(state["allow_mmap"]) is not bool:
@@ -128,23 +153,22 @@ class DumpReader:
 
     def _plain(self, first: bytes, run: InstructionRun) -> object:
         """What a whole pickle holds."""
-        return StandInReader(BytesIO(first + _framed(self._bare(run)))).load()
+        return StandInReader(HandedInstructions(first, self._bare(run.parts))).load()
 
-    def _bare(self, run: InstructionRun) -> bytes:
-        return b"".join(self._content[part] for part in run.parts)
+    def _bare(self, parts: Sequence[slice]) -> bytes:
+        return b"".join([self._content[part] for part in parts])
 
     def _hand_out(self, first: bytes, run: InstructionRun) -> None:
         """Let the unpickler read these, as one frame, which it reads in one call. The last that is before an array's
         bytes comes by itself, so that it is known when that is done."""
-        bare = self._bare(run)
-        inner, last = (bare, b"") if run.stops else (bare[:-1], bare[-1:])
+        if run.longest > TEXT_MAX_BYTES:
+            raise Otherwise
+        last = b"" if run.stops else self._content[run.end - 1 : run.end]
         if run.end != len(self._content) if run.stops else last != _BUILD:
             raise Otherwise
-        self._at, self._ready, self._next = run.end, first + _framed(inner) + last, 0
-
-
-def _framed(instructions: bytes) -> bytes:
-    return b"\x95" + len(instructions).to_bytes(8, "little") + instructions
+        *parts, part = run.parts
+        inner = self._bare([*parts, slice(part.start, part.stop - len(last))])
+        self._at, self._handed = run.end, HandedInstructions(first, inner, last)
 
 
 class _StandInUnpickler(StandInReader):

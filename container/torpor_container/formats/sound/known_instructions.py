@@ -32,6 +32,8 @@ class InstructionRun(NamedTuple):
     """Of its bytes."""
     stops: bool
     """Whether its last instruction ends the pickle."""
+    longest: int
+    """How many bytes its longest text or number has."""
     parts: tuple[slice, ...]
     """Its instructions without those that begin a frame, which change nothing but how a file is read."""
 
@@ -47,7 +49,7 @@ class KnownInstructions:
         """The run that begins there. Raises UnknownInstructions if a text or a frame goes beyond the end, if a frame
         begins within another or ends within an instruction, or if there are too many instructions."""
         content, size, fixed, begin = self._content, len(self._content), list[bytes](), at
-        parts, framed = list[slice](), at
+        parts, framed, longest = list[slice](), at, 0
         while at < size:
             limit = framed if at < framed else size
             found = _FIXED.match(content, at, limit)
@@ -70,13 +72,15 @@ class KnownInstructions:
                     raise UnknownInstructions  # Python's unpickler would leave out what is left of the first
                 parts.append(slice(begin, at))
                 begin, framed = after, after + told
-            at = after if kind == _FRAME else after + told
+                at = after
+            else:
+                at, longest = after + told, max(longest, told)
         stops = content[at : at + 1] == b"."
         end = at + stops
         if framed > end:
             raise UnknownInstructions  # joblib reads an array behind the frame, and not behind these instructions
         self._count(b"".join(fixed))
-        return InstructionRun(end, stops, (*parts, slice(begin, end)))
+        return InstructionRun(end, stops, longest, (*parts, slice(begin, end)))
 
     def _count(self, fixed: bytes) -> None:
         self._bytes += len(fixed)

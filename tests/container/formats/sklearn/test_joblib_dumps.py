@@ -1,7 +1,9 @@
 """What joblib dumped is read as joblib reads it, by Python's own unpickler."""
 
+import gc
 import io
 import pickle
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -135,6 +137,17 @@ def test_an_array_within_a_frame_is_refused() -> None:
     longer = content[:3] + (length + 1).to_bytes(8, "little") + content[11:]
     with pytest.raises(pickle.UnpicklingError, match="does not begin where a frame"):
         joblib_dumps.load(io.BufferedReader(io.BytesIO(longer)))
+
+
+def test_a_load_is_over_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.joblib"
+    joblib.dump(TABLE, path)
+    gc.disable()
+    with path.open("rb") as file:
+        holders = sys.getrefcount(file)
+        joblib_dumps.load(file)
+        assert sys.getrefcount(file) == holders
+    gc.enable()
 
 
 def test_large_bytes_are_in_memory_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What joblib dumped of plain trees and forests needs no trial: its arrays are read where they are."""
 
 import ast
+import gc
 import gzip
 import io
 import pickle
@@ -153,6 +154,7 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "more behind it": lambda: DUMP + b".",
     "another protocol": lambda: dumped(fitted("tree"), protocol=2),
     "what runs": lambda: noted(Runs()),
+    "a large text": lambda: noted("x" * 70_000),
     "an array of what runs": lambda: noted(np.array([Runs()], object)),
     "an array of numbers that are objects": lambda: noted(np.array([1, 2], object)),
     "an array by columns": lambda: noted(np.asfortranarray(np.ones((2, 3)))),
@@ -185,9 +187,21 @@ def test_any_other_dump_is_to_be_tried(what: str) -> None:
     assert is_sound(DUMP)
     assert is_sound(zlib.compress(DUMP))
     assert is_sound(noted(np.ones(2)))
+    assert is_sound(noted("x" * 60_000))
     assert is_sound(in_frame(MARKS))
     assert is_sound(with_padding(b"\x02\xff\xff"))
     assert not is_sound(OTHERS[what]())
+
+
+@pytest.mark.parametrize("note", ["x", b"x"])
+def test_a_proof_is_over_with_its_content(note: object) -> None:
+    """Garbage that waits for its collection would be memory that no model explains."""
+    content = noted(note)
+    gc.disable()
+    holders = sys.getrefcount(content)
+    assert is_sound(content) is (note == "x")
+    assert sys.getrefcount(content) == holders
+    gc.enable()
 
 
 # -- what the pickle keeps for later ----------------------------------------------------------------------------------
