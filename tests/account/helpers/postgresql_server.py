@@ -51,6 +51,14 @@ class PostgresqlServer:
             self._process.wait()
             self._process = None
 
+    def flush(self) -> None:
+        """Put on the disk what was committed without a wait for it, as the ledger's rows are: `stop` would lose it,
+        if it is younger than half a second or so."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+
     def prepare(self) -> None:
         command = ["initdb", "-D", str(self._folder / "data"), "-U", "torpor", "--auth=trust", "--no-sync"]
         subprocess.run(self._of(command), user=self._user, check=True, stdout=subprocess.DEVNULL)

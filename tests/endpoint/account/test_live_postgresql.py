@@ -106,6 +106,7 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
         copy.write_bytes(live.page("ledger"))
         with closing(sqlite3.connect(copy)) as ledger:
             assert ledger.execute("SELECT model FROM cold_starts").fetchall() == [("a.tar.gz",)]
+        postgresql.flush()
         postgresql.stop()
         try:
             for model in ("a.tar.gz", "b.tar.gz"):  # a warm call and a cold one
