@@ -28,7 +28,7 @@ def test_each_instance_that_speaks_tls_gets_a_certificate_of_its_own_and_one_fai
     before = tested.peers.tls.credential
     tested.now_s += ROUND_S
     assert asyncio.run(rounds.round()) == 1
-    assert [name.partition(".")[0] for name in given] == ["i-1", "i-2"]
+    assert sorted(name.partition(".")[0] for name in given) == ["i-1", "i-2"]  # in no order: some get theirs at once
     assert all(one.name == name and one.ends_s == tested.now_s + CREDENTIAL_S for name, one in given.items())
     assert tested.peers.tls.credential.ends_s == before.ends_s + ROUND_S
 
