@@ -164,14 +164,6 @@ COPY_CPU_UTILIZATION = Metric("CPUUtilizationNormalized", "Percent", TIMED, "The
 COPY_MEMORY_UTILIZATION = Metric("MemoryUtilizationNormalized", "Percent", TIMED, "The used share of the memory that is set aside for a copy of an inference component.", Shown.GAUGE_MEAN, "torpor_copy_memory_utilization_ratio", namespace=COMPONENTS, dimensions=COMPONENT)
 # fmt: on
 
-COMPONENT_METRICS: tuple[Metric, ...] = (
-    INVOCATIONS_PER_COPY,
-    CONCURRENT_REQUESTS_PER_COPY,
-    COPY_CPU_UTILIZATION,
-    COPY_MEMORY_UTILIZATION,
-)
-"""Of the copies of an inference component. CloudWatch has them: its dimension names no endpoint."""
-
 OF_COMPONENT: Mapping[Metric, Metric] = {
     metric: replace(metric, dimensions=COMPONENT)
     for metric in (

@@ -1,7 +1,7 @@
 """Parses an InvokeEndpoint request: reads and checks its headers once, and reads its body within a limit."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_account.aws.validation import Violation, message, shown
@@ -96,13 +96,6 @@ class Invoke:
         """The header's text. boto3 sends a name beyond ASCII as UTF-8."""
         value = self.headers.get(name)
         return None if value is None else value.decode(errors="surrogateescape")
-
-    def first_of(self, names: Sequence[bytes]) -> bytes | None:
-        """The first of these headers that the request has and that is not empty."""
-        for name in names:
-            if self.headers.get(name):
-                return name
-        return None
 
     def check(self) -> None:
         """Check each header by AWS's service model. Raises a RuntimeFault that names each member with a bad value."""

@@ -42,10 +42,6 @@ class Source(Enum):
     HTTP = ("RFC 9110", "https://www.rfc-editor.org/rfc/rfc9110.html")
     HTTP_1 = ("RFC 9112", "https://www.rfc-editor.org/rfc/rfc9112.html")
     PING_LISTS = ("pytorch/serve#1028", "https://github.com/pytorch/serve/issues/1028")
-    TRITON_HEADER = (
-        "triton-inference-server/server#8923",
-        "https://github.com/triton-inference-server/server/pull/8923",
-    )
     ASYNC_LENGTH = ("deepjavalibrary/djl-serving#2567", "https://github.com/deepjavalibrary/djl-serving/issues/2567")
     OPEN_INFERENCE = ("Open Inference Protocol, REST", f"{OIP}specification/protocol/inference_rest.md")
     BINARY_TENSORS = ("binary tensor data extension", f"{TRITON}extension_binary_data.md")

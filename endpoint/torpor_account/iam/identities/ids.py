@@ -1,9 +1,7 @@
 """Makes the ids and secrets of users, keys and policies."""
 
-import hmac
 import secrets
 import string
-from base64 import urlsafe_b64encode
 from typing import NamedTuple
 
 ROLE_ID = "AROATORPORTORPORTORP"
@@ -23,13 +21,6 @@ class KeyPair(NamedTuple):
 def new_pair() -> KeyPair:
     """A new access key."""
     return KeyPair(new_access_key(), new_secret())
-
-
-def pair_from(secret: bytes) -> KeyPair:
-    """The one access key that follows from a secret, for those who hold it over a restart."""
-    id_bytes, key = (hmac.digest(secret, about, "sha256") for about in (b"access key id", b"secret access key"))
-    letters = "".join(ALPHABET[byte % len(ALPHABET)] for byte in id_bytes)
-    return KeyPair(f"AKIA{letters}"[:20], urlsafe_b64encode(key)[:40].decode())
 
 
 def new_id(prefix: str) -> str:

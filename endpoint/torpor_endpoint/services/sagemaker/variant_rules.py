@@ -248,10 +248,6 @@ STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
 )
 
 
-def _has_data_source(model: Wire) -> bool:
-    return any("ModelDataSource" in container for container in container_definitions(model))
-
-
 # -- UpdateEndpoint ----------------------------------------------------------------------------------------------------
 # "Instance-based to serverless is refused; serverless to instance-based is allowed." A pair is (current, new).
 CONVERSION_RULES: Rules[tuple[tuple[Variant, ...], tuple[Variant, ...]]] = (

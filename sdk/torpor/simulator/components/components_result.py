@@ -196,10 +196,6 @@ class ComponentsResult:
         """The summary as a data frame of one row; `pandas.concat` joins several. Raises MissingExtra."""
         return pandas().DataFrame([self.summary(prices)])
 
-    def components_frame(self) -> Any:
-        """A row per component, in the scenario's order. Raises MissingExtra."""
-        return pandas().DataFrame([one.__dict__ for one in self.components])
-
     def plot_time(self) -> "Figure":
         """Requests, cold ones, instances and copies over time. Raises MissingExtra."""
         return plots.over_time(self.timeline, f"{self.trace}; {self.scenario.name}; seed {self.seed}")

@@ -20,13 +20,6 @@ class SettingEffect:
     worse: tuple[Any, ...]
     untried: tuple[Any, ...]
 
-    @property
-    def matters(self) -> bool | None:
-        """Whether another value is worse; None if that is not known of any."""
-        if self.worse:
-            return True
-        return False if self.without_effect and not self.untried else None
-
 
 def effects(best: Chosen, knobs: Sequence[Knob], judge: TrialJudge) -> tuple[SettingEffect, ...]:
     """The effect of each setting that has several values, without a further simulation."""

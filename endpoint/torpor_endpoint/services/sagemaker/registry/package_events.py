@@ -4,7 +4,7 @@ Source: "Model package state change" in the SageMaker guide, whose example has t
 has them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,9 +17,6 @@ from torpor_endpoint.services.sagemaker.registry.package_shapes import package_d
 
 SOURCE: Final = "aws.sagemaker"
 OF_THE_PACKAGE: Final = "SageMaker Model Package State Change"
-
-PackageChanged = Callable[[ModelPackage], None]
-"""Gets a package that was made, or whose approval has changed."""
 
 
 class PackageStateEvents:
