@@ -3,7 +3,7 @@
 It counts; which models come and which leave is the decision of `Residency`.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -39,16 +39,6 @@ class Footprint:
         """What the model costs an instance while so many instances map its file, this one included: an equal share,
         rounded up, so that the shares of all never come to less than the file."""
         return self.private_bytes - (-self.mapped_bytes // max(1, holders))
-
-
-def machine_bytes(footprints: Iterable[Footprint]) -> int:
-    """What models of several instances take of one machine: each file once."""
-    private_bytes, files = 0, dict[Hashable, int]()
-    for one in footprints:
-        private_bytes += one.private_bytes
-        if one.mapped_bytes:
-            files[one.file] = one.mapped_bytes
-    return private_bytes + sum(files.values())
 
 
 class Resident:

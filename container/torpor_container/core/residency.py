@@ -265,13 +265,10 @@ class Residency(Occupancy):
         return True
 
     # -- what is known ---------------------------------------------------------------------------------------------
-    def may_admit(self, size_bytes: int) -> bool:
-        """Whether `admit` may answer for a requested model of this size with more than Later without victims."""
-        return size_bytes > self.budget_bytes or size_bytes <= self.admissible_bytes
-
     @property
     def admissible_bytes(self) -> int:
-        """The largest size within the budget for which `may_admit` is true; -1 if it is true for none."""
+        """The largest size within the budget for which `admit` may answer more than Later without victims; -1 if there
+        is none."""
         if self.at_limit:
             return -1
         if self.idle_bytes >= self.planned_bytes or not self._policy.evicts:

@@ -17,17 +17,3 @@ def difference(old: Document, new: Document) -> dict[str, Any]:
         both = isinstance(before, Mapping) and isinstance(value, Mapping)
         patch[name] = difference(before, value) if both else value  # type: ignore[arg-type]  # both are mappings
     return patch
-
-
-def patched(document: Document, patch: Document) -> dict[str, Any]:
-    """The document after a merge patch, as the page computes it."""
-    result = dict(document)
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        elif isinstance(value, Mapping):
-            before = result.get(name)
-            result[name] = patched(before if isinstance(before, Mapping) else {}, value)
-        else:
-            result[name] = value
-    return result

@@ -1,13 +1,25 @@
 """The charges of all instances together are the machine's memory: a mapped file once, whoever maps it."""
 
+from collections.abc import Hashable, Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.occupancy import Footprint, machine_bytes
+from torpor_container.core.occupancy import Footprint
 
 BYTES = st.integers(0, 2**40)
 SIZES = st.dictionaries(st.sampled_from("abcde"), BYTES)
 FLEETS = st.lists(st.dictionaries(st.sampled_from("abcde"), BYTES), max_size=6)
+
+
+def machine_bytes(footprints: Iterable[Footprint]) -> int:
+    """What models of several instances take of one machine: each file once."""
+    private_bytes, files = 0, dict[Hashable, int]()
+    for one in footprints:
+        private_bytes += one.private_bytes
+        if one.mapped_bytes:
+            files[one.file] = one.mapped_bytes
+    return private_bytes + sum(files.values())
 
 
 @given(SIZES, FLEETS)

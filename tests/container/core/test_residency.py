@@ -14,6 +14,11 @@ BUDGET = 100
 names = st.sampled_from("abcdefgh")
 
 
+def may_admit(books: Residency, size_bytes: int) -> bool:
+    """Whether `admit` may answer for a requested model of this size with more than Later without victims."""
+    return size_bytes > books.budget_bytes or size_bytes <= books.admissible_bytes
+
+
 class Books(RuleBasedStateMachine):
     """Callers come and go, loads end well or badly, victims take their time to leave."""
 
@@ -85,7 +90,7 @@ class Books(RuleBasedStateMachine):
         if not self.coming:
             return
         name = data.draw(st.sampled_from(sorted(self.coming)))
-        sensible = self.residency.may_admit(size)
+        sensible = may_admit(self.residency, size)
         plan = self.residency.admit(name, size, self.tick())
         if name not in self.awaited:
             assert sensible is not (isinstance(plan, Later) and not plan.victims), "it is asked for nothing"
@@ -557,19 +562,19 @@ def test_more_loads_than_may_be_wait_and_say_so() -> None:
     books = Residency(100, LRU(), 2)
     for name in "abc":
         books.request(name, 0.0)
-    assert books.may_admit(1)
+    assert may_admit(books, 1)
     books.admit("a", 1, 0.0)
-    assert books.may_admit(1)
+    assert may_admit(books, 1)
     books.admit("b", 1, 0.0)
-    assert not books.may_admit(1)
+    assert not may_admit(books, 1)
     assert books.admit("c", 1, 0.0) == Later("2 loads are in flight, the limit")
     books.loaded("a", 1, 0.1, 0.0)
-    assert books.may_admit(1)
+    assert may_admit(books, 1)
     assert books.admit("c", 1, 0.0) == Admit(())
     books.failed("b", "", 0.0)
     books.request("d", 0.0)
     assert books.admit("d", 1, 0.0) == Admit(())
-    assert not books.may_admit(1)
+    assert not may_admit(books, 1)
 
 
 class Choosy(LRU):
@@ -642,12 +647,12 @@ def test_a_model_in_use_is_not_idle() -> None:
 def test_a_model_as_large_as_the_budget_comes_in_alone() -> None:
     books = Residency(BUDGET, LRU(), 4)
     books.request("a", 0.0)
-    assert books.may_admit(BUDGET)
+    assert may_admit(books, BUDGET)
     assert books.admit("a", BUDGET, 0.0) == Admit(())
     books.failed("a", "", 0.0)
     brought(books, "small", 1)
     books.request("small", 1.0)
-    assert not books.may_admit(BUDGET), "another is in use"
+    assert not may_admit(books, BUDGET), "another is in use"
 
 
 def test_without_evictions_a_model_that_fits_to_the_byte_comes_in() -> None:
@@ -694,7 +699,7 @@ def test_one_small_model_leaves_at_a_time_for_bytes_that_no_model_explains() -> 
         brought(books, name, 1)
     books.measured(90)
     books.request("large", 1.0)
-    assert books.may_admit(50)
+    assert may_admit(books, 50)
     assert books.admit("large", 50, 1.0) == Later("40 bytes are missing, more than idle models explain", ("a",))
     later = books.admit("large", 50, 1.0)
     assert later == Later("39 bytes are missing until the models on their way out are gone")
@@ -707,7 +712,7 @@ def test_idle_models_make_room_to_the_byte_and_busy_ones_are_waited_for() -> Non
             brought(books, name, 40)
         books.request("b", 1.0)
         books.request("c", 1.0)
-        assert books.may_admit(size) is comes
+        assert may_admit(books, size) is comes
         plan = books.admit("c", size, 1.0)
         assert plan == (Admit(("a",)) if comes else Later("41 bytes are missing and every other model is busy"))
 
@@ -717,7 +722,7 @@ def test_room_that_the_process_takes_is_waited_for_while_models_are_busy() -> No
     brought(books, "a", 50)
     books.request("a", 1.0)
     books.measured(80)
-    assert [books.may_admit(size) for size in (20, 21)] == [True, False]
+    assert [may_admit(books, size) for size in (20, 21)] == [True, False]
 
 
 def test_a_model_that_takes_another_size_frees_room_or_makes_others_leave() -> None:

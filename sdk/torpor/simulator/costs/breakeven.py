@@ -3,7 +3,7 @@
 They count money only. If a price is not known the result is None; if one way is always dearer it is infinite.
 """
 
-from math import exp, expm1, inf, log1p
+from math import expm1, inf
 
 from torpor.simulator.costs.costing import multi_model, serverless
 from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Cost, CostTerms, HeldInstances
@@ -22,12 +22,6 @@ def rate_per_s(rival: Cost, memory_mib: int, one: Calls, terms: CostTerms = TERM
     return _ratio(rival.usd, _times(seconds, serverless(memory_mib, one, terms).usd))
 
 
-def affordable_share(rival: Cost, held: HeldInstances, terms: CostTerms = TERMS) -> float | None:
-    """The share of the time above which `held`, which sleeps otherwise, is dearer than `rival`. From 1 on, `held` is
-    cheaper even if it never sleeps."""
-    return _ratio(rival.usd, multi_model(held, terms).usd)
-
-
 def awake_share(arrivals_per_s: float, kept_s: float) -> float:
     """The share of the time that an instance is awake under Poisson requests, if each keeps it awake for `kept_s`.
 
@@ -35,21 +29,6 @@ def awake_share(arrivals_per_s: float, kept_s: float) -> float:
     that is not empty). Include the seconds of waking and serving in `kept_s`.
     """
     return -expm1(-arrivals_per_s * kept_s)
-
-
-def keep_alive_s(arrivals_per_s: float, share: float) -> float:
-    """The keep-alive with which an instance is awake for this share of the time: the inverse of `awake_share`.
-
-    With `affordable_share`, it is the longest keep-alive at which sleeping is still cheaper.
-    """
-    if share >= 1 or not arrivals_per_s:
-        return inf
-    return -log1p(-share) / arrivals_per_s
-
-
-def cold_share(arrivals_per_s: float, kept_s: float) -> float:
-    """The share of Poisson requests that find the instance asleep."""
-    return exp(-arrivals_per_s * kept_s)
 
 
 # -- inside --------------------------------------------------------------------------------------------------------

@@ -60,12 +60,6 @@ def components(models: int, each: Component, size: str, terms: CostTerms = TERMS
     return Cost.of(Way.COMPONENTS, billed, assumes)
 
 
-def components_scaled(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-    """The cost of inference components whose copies and instances scale, also to zero: AWS's own scale to zero, in
-    which requests fail until an instance is ready. `instance_s` is the sum over all instances."""
-    return _by_the_second(Way.COMPONENTS_SCALED, size, instance_s, terms)
-
-
 def components_on(
     instance_s: Mapping[str, float],
     way: Way,

@@ -1,8 +1,7 @@
 """The settings that a tuning may choose together, and the scenario that each choice makes. It simulates nothing."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from math import prod
 from typing import Any, Final
 
@@ -156,13 +155,6 @@ class TuneSpace:
 def sizes_of(knobs: Sequence[Knob]) -> int:
     """How many choices there are, with those that make the same scenario."""
     return prod(len(knob.values) for knob in knobs)
-
-
-def every_choice(knobs: Sequence[Knob]) -> Iterator[Chosen]:
-    """All choices, one after the other."""
-    names = [knob.name for knob in knobs]
-    for values in product(*(knob.values for knob in knobs)):
-        yield dict(zip(names, values, strict=True))
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.simulator.costs import breakeven
-from torpor.simulator.costs.costing import asleep, endpoint_per_model, multi_model, serverless
+from torpor.simulator.costs.costing import endpoint_per_model, multi_model, serverless
 from torpor.simulator.costs.ways_to_serve import Calls, Cost, CostTerms, HeldInstances
 from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.shipped_prices import USD_PER_HOUR
@@ -79,54 +79,21 @@ def test_the_blogs_large_instances_pay_from_the_sixth_model_on() -> None:
     )
 
 
-@given(HELD, HELD, TERMS)
-def test_a_sleeper_awake_for_its_affordable_share_costs_the_same_as_its_rival(
-    always_on: HeldInstances, sleeper: HeldInstances, terms: CostTerms
-) -> None:
-    rival = multi_model(always_on, terms)
-    share = known(breakeven.affordable_share(rival, sleeper, terms))
-    awake_s = share * sleeper.instances * terms.hours * HOUR_S
-    assert usd(asleep(sleeper.size, awake_s, terms)) == pytest.approx(usd(rival))
-
-
-@given(st.floats(1e-6, 1e3), st.floats(1e-3, 0.999))
-def test_the_keep_alive_of_a_share_gives_that_share(arrivals_per_s: float, share: float) -> None:
-    kept_s = breakeven.keep_alive_s(arrivals_per_s, share)
-    assert breakeven.awake_share(arrivals_per_s, kept_s) == pytest.approx(share)
-    assert breakeven.cold_share(arrivals_per_s, kept_s) == pytest.approx(1 - share)
-
-
 @given(st.floats(0, 100), st.floats(0, 1000), st.floats(0, 1000))
-def test_kept_for_longer_it_is_awake_for_longer_and_cold_less_often(rate: float, one: float, other: float) -> None:
+def test_kept_for_longer_it_is_awake_for_longer(rate: float, one: float, other: float) -> None:
     short, long = sorted((one, other))
     assert 0 <= breakeven.awake_share(rate, short) <= breakeven.awake_share(rate, long) <= 1
-    assert breakeven.cold_share(rate, short) >= breakeven.cold_share(rate, long)
 
 
 def test_the_formula_agrees_with_poisson_requests() -> None:
     draw = random.Random(7)
     gaps_s = [draw.expovariate(0.01) for _ in range(50_000)]
     awake = sum(min(gap_s, 60.0) for gap_s in gaps_s) / sum(gaps_s)
-    cold = sum(gap_s > 60.0 for gap_s in gaps_s) / len(gaps_s)
     assert awake == pytest.approx(breakeven.awake_share(0.01, 60.0), rel=0.02)
-    assert cold == pytest.approx(breakeven.cold_share(0.01, 60.0), rel=0.02)
-
-
-def test_the_longest_keep_alive_at_serverless_prices() -> None:
-    """At a request a minute of 1 s on 2 GB, an ml.m5.large may stay awake for 1.20 s after each."""
-    calls = Calls.alike(730 * 60, 1.0)
-    share = known(breakeven.affordable_share(serverless(2048, calls), HeldInstances("ml.m5.large")))
-    kept_s = breakeven.keep_alive_s(1 / 60, share)
-    assert kept_s == pytest.approx(1.20, abs=0.01)
-    awake_s = breakeven.awake_share(1 / 60, kept_s) * 730 * HOUR_S
-    assert usd(asleep("ml.m5.large", awake_s)) == pytest.approx(usd(serverless(2048, calls)))
 
 
 def test_a_point_never_reached_is_infinite_and_an_unknown_point_is_none() -> None:
     rival = multi_model(HeldInstances("ml.m5.large"))
     assert breakeven.rate_per_s(rival, 2048, Calls(1)) == inf
-    assert breakeven.keep_alive_s(1.0, 1.5) == inf
-    assert breakeven.keep_alive_s(0.0, 0.5) == inf
     assert breakeven.rate_per_s(rival, TOO_MUCH_MIB, Calls(1)) is None
     assert breakeven.models(HeldInstances("ml.m4.xlarge"), HeldInstances("ml.m5.large")) is None
-    assert breakeven.affordable_share(multi_model(HeldInstances("ml.m4.xlarge")), HeldInstances("ml.m5.large")) is None

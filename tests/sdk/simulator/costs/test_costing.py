@@ -10,7 +10,6 @@ from torpor.simulator.costs.costing import (
     asleep,
     autoscaled,
     components,
-    components_scaled,
     endpoint_per_model,
     instances_for,
     multi_model,
@@ -100,10 +99,9 @@ def test_an_unknown_price_is_never_nothing() -> None:
         multi_model(HeldInstances("ml.m4.xlarge", 0)),
         autoscaled("ml.m4.xlarge", 0.0),
         asleep("ml.m4.xlarge", 0.0),
-        components_scaled("ml.m4.xlarge", 0.0),
         serverless(1024, Calls(), unpriced),
     ]
-    assert [cost.usd for cost in unknown] == [None] * 6
+    assert [cost.usd for cost in unknown] == [None] * 5
     assert ranked([unknown[0], asleep("ml.m5.large", 1.0)])[-1] is unknown[0]
 
 
@@ -131,7 +129,7 @@ def test_serverless_costs_add_up(one: Calls, other: Calls, memory_mib: int, star
 @given(PRICED, SECONDS, SECONDS)
 def test_instance_seconds_add_up_and_cost_the_same_asleep_and_scaled(size: str, one: float, other: float) -> None:
     assert usd(asleep(size, one)) + usd(asleep(size, other)) == pytest.approx(usd(asleep(size, one + other)))
-    assert asleep(size, one).usd == autoscaled(size, one).usd == components_scaled(size, one).usd
+    assert asleep(size, one).usd == autoscaled(size, one).usd
 
 
 @given(PRICED, COUNTS, st.integers(0, 20), st.floats(0, 9000), st.floats(0, 9000))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from random import Random
 
@@ -15,7 +15,7 @@ from torpor.simulator.scenario import BadScenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.simulator.simulation_run import run
 from torpor.simulator.tuning.tune_result import INTERRUPTED, NO_BATCHES, NO_TREES, OUT_OF_TIME, TuneResult
-from torpor.simulator.tuning.tune_space import TuneSpace, every_choice
+from torpor.simulator.tuning.tune_space import TuneSpace
 from torpor.simulator.tuning.tuned_variant import tune
 from torpor.workloads import BadTrace, recorded
 from torpor.workloads.profile import ModelProfile
@@ -53,7 +53,9 @@ def tuned(seed: int = 0, evaluations: int = 32, space: TuneSpace = GRID, slo_s: 
 def test_a_tenth_of_brute_force_comes_within_3_percent_of_its_price() -> None:
     inputs = bursts()
     knobs = GRID.knobs(PRICES, batches=False)
-    scenarios = {GRID.scenario(one) for one in every_choice(knobs)}
+    names, values = [knob.name for knob in knobs], product(*(knob.values for knob in knobs))
+    every_choice = (dict(zip(names, chosen, strict=True)) for chosen in values)
+    scenarios = {GRID.scenario(one) for one in every_choice}
     search = Search(inputs, Goal(SLO_S, QUANTILE), GRID.planned(), PRICES, lambda line: None)
     judged = [search.judged(one) for one in scenarios]
     cheapest = min(one.result.usd_per_month() or 0.0 for one in judged if one.meets and one.result is not None)
