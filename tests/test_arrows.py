@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.transport.address",
         "torpor_container.transport.frames",
         "torpor_container.transport.greeting",
+        "torpor_container.transport.parts",
         "torpor_container.transport.tickets",
         "torpor_container.transport.peers.credential",
         "torpor_container.transport.peers.handing",

@@ -7,14 +7,14 @@ from tests.helpers.source_trees import ROOT
 
 PAGE = ROOT / "docs/explanation/request-bytes.md"
 PACKAGE = ROOT / "container/torpor_container"
-ROW = re.compile(r"^\| `((?:http|transport)/[\w/]+\.py)` \|", re.MULTILINE)
+ROW = re.compile(r"^\| `((?:http|contract|transport)/[\w/]+\.py)` \|", re.MULTILINE)
 
 
 def test_the_map_of_connections_names_each_module_once() -> None:
     named = Counter(ROW.findall(PAGE.read_text()))
     there = {
         str(path.relative_to(PACKAGE))
-        for room in ("http", "transport")
+        for room in ("http", "contract", "transport")
         for path in (PACKAGE / room).rglob("*.py")
         if path.name != "__init__.py"
     }

@@ -27,14 +27,16 @@ from torpor_container.artifacts.stores.url_store import ANYWHERE, UrlStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.artifacts.unpacked import UnpackedArtifacts
 from torpor_container.composed_stores import ComposedStores
+from torpor_container.contract.contract_app import ContractApp
+from torpor_container.contract.contract_invocations import ContractInvocations
+from torpor_container.contract.contract_routes import Routes
+from torpor_container.contract.control_means import ControlMeans
 from torpor_container.core.devices.asked_device import DeviceKind
 from torpor_container.core.eviction import LRU, Nobody, policy
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
-from torpor_container.http.contract_routes import Routes
-from torpor_container.http.control_means import ControlMeans
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.mapped.mapped_folder import MappedFolder
@@ -183,15 +185,15 @@ class InstanceProcess:
         self._serving = self._make_serving(ended)
 
     def app(self, chunked: bool = False) -> ASGIApp:
-        """`chunked`: see `Routes`. A container that no endpoint of Torpor's started answers so."""
+        """`chunked`: see `ContractInvocations`. A container that no endpoint of Torpor's started answers so."""
         means = ControlMeans(self._movable, self._faulty_loader)
         most_bytes = body_max_bytes(self._settings)
-        routes = Routes(self._serving, self.state, self.resize, most_bytes, clock, chunked, means)
         path_prefix = self._settings.path_prefix.rstrip("/")
-        app = routes.app(path_prefix, self._lifespan)
+        routes = Routes(self._serving, self.state, self.resize, clock, means).app(path_prefix, self._lifespan)
+        app = ContractApp(ContractInvocations(self._serving, most_bytes, clock, chunked), routes, path_prefix)
         if self._stores.shared is None:
             return app
-        from torpor_container.http.shared_artifacts_app import SharedArtifactsApp  # only where one is asked for
+        from torpor_container.contract.shared_artifacts_app import SharedArtifactsApp  # only where one is asked for
 
         return SharedArtifactsApp(app, self._stores.shared, path_prefix)
 

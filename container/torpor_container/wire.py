@@ -60,8 +60,9 @@ SERVER_TIMING = "Server-Timing"
 
 MODEL_CACHE = "X-Torpor-Model-Cache"
 MODEL_CACHE_ONLY = "only"
+MODEL_CACHE_HIT, MODEL_CACHE_MISS = "hit", "miss"
 """On a request: the model answers only if it is in memory or on its way there; else the answer has `Fault.ABSENT`. On
-an answer: `hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
+an answer: whether the model was in memory as the request arrived. Absent on single-model instances."""
 
 COLD = "X-Torpor-Cold"
 """On a miss: a `ColdLoad` as JSON, what the load of the model took."""

@@ -1,1 +1,1 @@
-"""A server of HTTP/1.1 for ASGI applications, the endpoint's and an instance's; and what an instance serves by it."""
+"""A server of HTTP/1.1 for ASGI applications, the endpoint's and an instance's."""

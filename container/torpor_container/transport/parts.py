@@ -1,6 +1,6 @@
 """The bytes of an answer in parts, between an instance and its endpoint: it keeps where a part ends, and how all ended.
 
-The body of an answer that has the header `wire.STREAM` is a sequence of records, all numbers in network order:
+The body of an answer that has the header `IN_PARTS` is a sequence of records, all numbers in network order:
 
     kind 1 | length of content 4 | content
 
@@ -15,9 +15,14 @@ from dataclasses import replace
 from enum import IntEnum
 from struct import Struct
 
+from torpor_container import wire
 from torpor_container.frozen_class import frozen
 from torpor_container.invocation import PART_MAX_BYTES
+from torpor_container.transport.frames import Header
 from torpor_container.typed_json import read, written
+
+IN_PARTS: Header = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
+"""The header of a request whose caller takes the answer in parts, and of an answer that comes in parts."""
 
 RECORD = Struct("!BI")
 

@@ -7,8 +7,8 @@ models.
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from torpor_container import wire
 from torpor_container.transport.frames import lines
+from torpor_container.transport.parts import IN_PARTS
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, size_of
 from torpor_container.transport.upstream_answers import UpstreamAnswer
@@ -22,8 +22,6 @@ from torpor_endpoint.in_service.sending_driver import Result, came, driven, inst
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.holding import HELD, Holding, HoldLimits, NobodyReady, PoolClosed
 from torpor_endpoint.runtime.passage import Passage, Served, routed
-
-STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
 Then = Callable[[Served | RuntimeFault | None], None]
 Sent = Callable[[], None] | None
@@ -214,7 +212,7 @@ async def _stream(
 ) -> StreamConnection:
     """Begin a stream, which ends with `uses`. Raises UpstreamError."""
     instance = instance_of(sending)
-    headers, body = [*sending.headers, STREAM_IN_PARTS], sending.body
+    headers, body = [*sending.headers, IN_PARTS], sending.body
     release = sent if not sending.step else body.clear
     async with AsyncExitStack() as begun:
         begun.enter_context(pool.streaming(instance))

@@ -18,6 +18,7 @@ from tests.helpers.example_counts import tries
 from torpor_container import wire
 from torpor_container.transport.frames import headers_of
 from torpor_container.transport.multiplexed import Multiplexed
+from torpor_container.transport.parts import IN_PARTS
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import Headers, Then, Upstream
 from torpor_container.transport.upstream_answers import (
@@ -52,7 +53,7 @@ from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.holding import NobodyReady
 from torpor_endpoint.runtime.passage import Passage, Route, Served
-from torpor_endpoint.runtime.sending import STREAM_IN_PARTS, RequestSender
+from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import CopyEnds, Shadowing
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 
@@ -120,7 +121,7 @@ class Script:
     def next(
         self, instance: int, container: int, headers: Headers, body: Body, timeout_s: float
     ) -> UpstreamAnswer | UpstreamError:
-        told = sorted(header for header in headers if header != STREAM_IN_PARTS)
+        told = sorted(header for header in headers if header != IN_PARTS)
         self.came.append(Came(instance, container, tuple(told), b"".join(body), timeout_s))
         outcome = self.left[container].pop(0) if self.left[container] else Answer()
         if outcome == ABSENT and ONLY_LOADED not in headers:

@@ -299,7 +299,7 @@ class Instance:
 
 class Door(asyncio.Protocol):
     """One connection to an instance: every ping is good, and an invocation is for the model that it names. It is asked
-    for the tiers of models, and to load one, as `http.contract_routes` has it."""
+    for the tiers of models, and to load one, as `contract.contract_routes` has it."""
 
     def __init__(self, kept: KeptMode) -> None:
         self._kept = kept

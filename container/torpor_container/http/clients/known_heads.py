@@ -8,7 +8,7 @@ from starlette.types import Scope
 from torpor_container.http.clients.request_scopes import scope_of
 from torpor_container.http.exchange import TakeInline
 from torpor_container.http.messages.request_heads import RequestHead, read_head
-from torpor_container.http.streamed_answers import STREAM
+from torpor_container.transport.parts import IN_PARTS
 
 INVOCATION = re.compile(rb"/[!-$&-<>@-~]*(?:/(?:invocations|invoke|infer)|:(?:predict|classify|regress))|/invocations")
 """The path of a request that is offered inline: it has no query, and nothing in it is quoted."""
@@ -29,7 +29,7 @@ class KnownHead:
         self.head = head
         self.scope = scope_of(head)
         invokes = head.method == "POST" and INVOCATION.fullmatch(head.target) is not None
-        offered = invokes and not head.expects_continue and STREAM not in head.headers
+        offered = invokes and not head.expects_continue and IN_PARTS not in head.headers
         self.take = inline(self.scope) if offered else None
 
 

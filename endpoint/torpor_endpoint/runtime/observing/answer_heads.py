@@ -10,7 +10,7 @@ from torpor_endpoint.core.sending.machine import CUSTOM_ATTRIBUTES
 
 COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
-HIT = b"hit"
+HIT = wire.MODEL_CACHE_HIT.encode()
 SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT, wire.STREAM))
 """An answer with one of these headers is like no other."""
 

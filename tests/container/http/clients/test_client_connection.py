@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
 from tests.helpers.waiting import soon
-from torpor_container.http.streamed_answers import STREAM
+from torpor_container.transport.parts import IN_PARTS
 
 WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
 """An answer at once, one that is told later, and two by a task."""
@@ -38,7 +38,7 @@ def test_a_request_gets_the_same_answer_inline_and_by_asgi(server: Address, path
 
 def by_asgi(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
     """The same request with a header by which it comes by ASGI."""
-    (name, value), (first, rest) = STREAM, data.split(b"\r\n", 1)
+    (name, value), (first, rest) = IN_PARTS, data.split(b"\r\n", 1)
     status, headers, told = whole(server, b"%b\r\n%b: %b\r\n%b" % (first, name, value, rest))
     if isinstance(told, dict):
         told["headers"].remove([name.decode(), value.decode()])

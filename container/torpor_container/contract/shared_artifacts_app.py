@@ -14,9 +14,9 @@ from torpor_container import wire
 from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.location import name_of
 from torpor_container.artifacts.shared.neighbour_store import NeighbourStore
-from torpor_container.http.contract_routes import HotPath
+from torpor_container.contract.contract_app import ContractApp
+from torpor_container.contract.streamed_answers import until_caller_leaves
 from torpor_container.http.exchange import TakeInline
-from torpor_container.http.streamed_answers import until_caller_leaves
 from torpor_container.processes.threads import on_thread
 
 PIECE_BYTES = 256 * 1024
@@ -31,7 +31,7 @@ ARTIFACT_VERSION = wire.ARTIFACT_VERSION.lower().encode()
 class SharedArtifactsApp:
     """`app` are the instance's routes, under `path_prefix`."""
 
-    def __init__(self, app: HotPath, store: NeighbourStore, path_prefix: str = "") -> None:
+    def __init__(self, app: ContractApp, store: NeighbourStore, path_prefix: str = "") -> None:
         self._app = app
         self._store = store
         self._path = path_prefix + wire.ARTIFACT

@@ -10,9 +10,10 @@ import pytest
 from starlette.types import Message
 
 from torpor_container import wire
+from torpor_container.contract.contract_invocations import ContractInvocations
+from torpor_container.contract.contract_routes import Routes
+from torpor_container.contract.streamed_answers import StreamBroken
 from torpor_container.errors import PredictionFailed
-from torpor_container.http.contract_routes import Routes
-from torpor_container.http.streamed_answers import StreamBroken
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.modes.kept_mode import KeptMode
@@ -51,7 +52,7 @@ async def nothing(*arguments: Any) -> Any:
 def sent(reply: StreamReply) -> tuple[Answering, list[Message], BaseException | None]:
     """What the caller gets, and what ends the connection early."""
     serving, messages = Answering(reply), list[Message]()
-    routes = Routes(serving, nothing, nothing, 1000, lambda: 0.0, chunked=True)  # type: ignore[arg-type]
+    invocations = ContractInvocations(serving, 1000, lambda: 0.0, chunked=True)  # type: ignore[arg-type]
     bodies = iter([{"type": "http.request", "body": b"x", "more_body": False}])
 
     async def receive() -> Message:
@@ -65,7 +66,7 @@ def sent(reply: StreamReply) -> tuple[Answering, list[Message], BaseException | 
 
     async def story() -> BaseException | None:
         try:
-            await routes.invoke(None, SCOPE, receive, send)
+            await invocations.invoke(None, SCOPE, receive, send)
         except StreamBroken as broken:
             return broken
         return None
@@ -103,7 +104,7 @@ def test_a_model_that_fails_between_two_parts_ends_the_connection() -> None:
 
 def test_an_instance_without_a_script_of_one_model_advises_nothing_for_transform_jobs() -> None:
     serving, messages = Answering(in_one_part(Reply(b"1", "text/csv"))), list[Message]()
-    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
+    app = Routes(serving, nothing, nothing, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
     scope = {**SCOPE, "method": "GET", "path": "/execution-parameters", "query_string": b"", "root_path": ""}
 
     async def send(message: Message) -> None:
@@ -118,7 +119,7 @@ def test_an_instance_without_a_script_of_one_model_advises_nothing_for_transform
 
 def test_an_instance_that_was_not_started_for_one_model_takes_no_adapter() -> None:
     serving, messages = Answering(in_one_part(Reply(b"1", "text/csv"))), list[Message]()
-    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
+    app = Routes(serving, nothing, nothing, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
     scope = {**SCOPE, "path": wire.LOAD_ADAPTER, "query_string": b"", "root_path": ""}
 
     async def send(message: Message) -> None:
@@ -149,7 +150,7 @@ def test_an_order_to_load_says_whether_it_led_the_load(leads: bool, path: str) -
             timing.cold = spans.report(leads)
 
     serving = Kept() if path == wire.LOAD_MODEL else Alone()
-    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())
+    app = Routes(serving, nothing, nothing, lambda: 0.0).app("", lambda app: nothing())
     scope, messages = {**SCOPE, "path": path, "query_string": b"", "root_path": ""}, list[Message]()
 
     async def receive() -> Message:

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.types import Message
 
 from torpor_container import wire
+from torpor_container.contract.contract_routes import Routes
+from torpor_container.contract.control_means import ControlMeans
 from torpor_container.errors import LoadOutOfMemory
-from torpor_container.http.contract_routes import Routes
-from torpor_container.http.control_means import ControlMeans
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.models.loader import Found, Loaded, Placed
@@ -32,7 +32,7 @@ async def no_change(budget_bytes: int) -> wire.MemoryChanged:
 def posted(calendar: Calendar | None, body: bytes) -> tuple[int, Any]:
     """The status and the JSON of a POST to the clock's path."""
     means = ControlMeans(calendar)
-    routes = Routes(NoServing(), no_state, no_change, 1000, lambda: 0.0, means=means)  # type: ignore[arg-type]
+    routes = Routes(NoServing(), no_state, no_change, lambda: 0.0, means=means)  # type: ignore[arg-type]
     app = routes.app("", lambda app: None)
     sent: list[Message] = []
 

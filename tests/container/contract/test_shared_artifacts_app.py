@@ -11,8 +11,8 @@ from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.shared.kept_archives import KeptArchives
 from torpor_container.artifacts.shared.named_neighbours import NamedNeighbours
 from torpor_container.artifacts.shared.neighbour_store import NeighbourStore
-from torpor_container.http.contract_routes import HotPath
-from torpor_container.http.shared_artifacts_app import GIVEN_AT_ONCE, PIECE_BYTES, SharedArtifactsApp
+from torpor_container.contract.contract_app import ContractApp
+from torpor_container.contract.shared_artifacts_app import GIVEN_AT_ONCE, PIECE_BYTES, SharedArtifactsApp
 
 BODY = bytes(range(256)) * (PIECE_BYTES // 256 * 2 + 1)
 NAMED = b'[{"at": "/n", "ticket": ""}]'
@@ -42,7 +42,7 @@ class Instance:
         kept.keep("m/a", "1", folder / "file")
         self.routes = Routes()
         self.store = NeighbourStore(FakeStore(), NamedNeighbours(Prefix("s3", "b", "m/")), kept)
-        self.app = SharedArtifactsApp(cast(HotPath, self.routes), self.store)
+        self.app = SharedArtifactsApp(cast(ContractApp, self.routes), self.store)
         self.gate = asyncio.Event()
         self.gate.set()
         self.left = asyncio.Event()

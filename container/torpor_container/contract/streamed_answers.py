@@ -6,18 +6,15 @@ from typing import Any
 
 from starlette.types import Receive, Send
 
-from torpor_container import wire
 from torpor_container.errors import ContainerError, TimedOut
 from torpor_container.transport import parts as records
 from torpor_container.transport.frames import Header
-from torpor_container.transport.parts import StreamFault
-
-STREAM: Header = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
+from torpor_container.transport.parts import IN_PARTS, StreamFault
 
 
 def wants_parts(headers: Iterable[Header]) -> bool:
     """Whether the caller takes the answer in parts."""
-    return STREAM in headers
+    return IN_PARTS in headers
 
 
 async def send_parts(
@@ -26,7 +23,7 @@ async def send_parts(
     """Send the answer. `send` waits while the caller is slow, and so does the model then. Returns what the model failed
     with between two parts; the caller has that as the last record."""
     status, headers = head
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, STREAM]})
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, IN_PARTS]})
     failure: ContainerError | None = None
     last = records.END
     try:
