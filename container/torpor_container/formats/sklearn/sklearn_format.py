@@ -28,6 +28,11 @@ def _converted(path: Path, conventions: Conventions) -> bytes:
     return pickled.converted(path, conventions)
 
 
+def _is_sound(path: Path) -> bool:
+    """The proof is of a pickle. A zip archive may begin with one, and skops reads what is behind it."""
+    return path.suffix.lower() != SKOPS and plain_forests.is_sound(path.read_bytes())
+
+
 write_flat = flat_forms.writing(_converted)
 
 
@@ -58,5 +63,5 @@ FORMAT = Format(
     fixed_bytes=64 * 1024,
     frameworks=("joblib", "sklearn.base", "sklearn.utils"),
     mapped=flat_forms.form(__name__, _open_flat),
-    is_sound=lambda path: plain_forests.is_sound(path.read_bytes()),
+    is_sound=_is_sound,
 )

@@ -18,7 +18,7 @@ _LENGTHS = {0x8C: 1, ord("X"): 4, ord("C"): 1, ord("B"): 4, 0x8A: 1}
 """Of a text, bytes or a large number: how many bytes its length has."""
 _TUPLES = (b"\x85", b"\x86", b"\x87", b"t")
 _FRAME, _STOP = 0x95, ord(".")
-_LARGE, _LARGE_BYTES_MAX = 0x8A, 16
+_LARGE, _LARGE_BYTES_MAX = 0x8A, 8
 
 
 class UnknownInstructions(Exception):

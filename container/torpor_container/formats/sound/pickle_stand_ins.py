@@ -1,5 +1,6 @@
 """Stands in for the few classes that the pickle of a plain tree or forest names: what they take, those of numpy and
-scikit-learn take without harm. A stand-in keeps what it was given, which is checked at once, and does not change.
+scikit-learn take without harm. A stand-in keeps what it was given, which is checked at once, and does not change. Where
+numpy keeps a dict of the pickle itself, later instructions may change it: that is compared before each use.
 """
 
 import pickle
@@ -24,6 +25,8 @@ class Otherwise(Exception):
 
 
 TEXTS, NODES = "O8", "V64"
+_FIELDS = 4
+"""The place of a type's fields in its state."""
 NUMBERS = {"b1": "|", "u1": "|", "i4": "<", "i8": "<", "f4": "<", "f8": "<"}
 """The byte order of each type of numbers, as numpy writes it."""
 _FIXED_TEXT = re.compile(r"U[1-9]\d{0,3}")
@@ -67,7 +70,7 @@ def _nodes_state() -> tuple[Any, ...]:
 
 def _ready(code: str) -> "_Kind":
     kind = _Kind(code)
-    kind.ready = True
+    kind.__setstate__(_state_of(code))
     return kind
 
 
@@ -103,15 +106,24 @@ class Estimator(metaclass=Unchanging):
 class _Kind:
     """A type of numbers, or of a tree's nodes."""
 
-    __slots__ = ("code", "ready")
+    __slots__ = ("_fields", "_proved", "code", "ready")
+    _fields: Any
+    _proved: Any
 
     def __init__(self, code: str) -> None:
         self.code, self.ready = code, False
 
-    def __setstate__(self, state: object) -> None:
+    def __setstate__(self, state: Any) -> None:
         if self.ready or state != _state_of(self.code):
             raise Otherwise
+        self._fields = state[_FIELDS]
+        self._proved = self._fields and dict(self._fields)
         self.ready = True
+
+    def is_as_proved(self) -> bool:
+        """Whether it has its state, and its fields are those that it had first. numpy keeps their dict as it is, and
+        takes whatever is there later for fields."""
+        return self.ready and bool(self._fields == self._proved)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Kind) and self.ready and other.ready and self.code == other.code
@@ -121,7 +133,9 @@ class _Kind:
 
 def size_of(shape: Any, kind: Any) -> int:
     """How many bytes an array has, or texts that are objects. Raises Otherwise for what is no shape and no type."""
-    if type(kind) is not _Kind or not kind.ready or type(shape) is not tuple or not 1 <= len(shape) <= DIMENSIONS_MAX:
+    if type(kind) is not _Kind or not kind.is_as_proved():
+        raise Otherwise
+    if type(shape) is not tuple or not 1 <= len(shape) <= DIMENSIONS_MAX:
         raise Otherwise
     if not all(type(size) is int and size >= 0 for size in shape):
         raise Otherwise
@@ -131,8 +145,18 @@ def size_of(shape: Any, kind: Any) -> int:
 class PlainArray:
     """An array: its type, its shape and what is in it."""
 
-    __slots__ = ("content", "kind", "shape")
+    __slots__ = ("_kind", "content", "shape")
     content: Any
+
+    @property
+    def code(self) -> str:
+        """Its type. Raises Otherwise if that was changed."""
+        if not self._kind.is_as_proved():
+            raise Otherwise
+        return str(self._kind.code)
+
+    def is_whole(self) -> bool:
+        return hasattr(self, "content") and self._kind.is_as_proved()
 
     def __setstate__(self, state: Any) -> None:
         version, shape, kind, by_columns, content = state
@@ -146,7 +170,7 @@ class PlainArray:
             fits = type(content) is bytes
         if not fits or len(content) != size:
             raise Otherwise
-        self.kind, self.shape, self.content = kind.code, shape, content
+        self._kind, self.shape, self.content = kind, shape, content
 
 
 class PlainScalar:
@@ -176,9 +200,9 @@ class PlainTree:
         nodes, values, count, depth = state["nodes"], state["values"], state["node_count"], state["max_depth"]
         if not type(nodes) is type(values) is PlainArray or not type(count) is type(depth) is int:
             raise Otherwise
-        if nodes.kind != NODES or nodes.shape != (count,) or not 0 <= depth <= count or not count:
+        if nodes.code != NODES or nodes.shape != (count,) or not 0 <= depth <= count or not count:
             raise Otherwise
-        if values.kind != "f8" or values.shape != (count, 1, self.values):
+        if values.code != "f8" or values.shape != (count, 1, self.values):
             raise Otherwise
         self.nodes, self.count = nodes.content, count
 
@@ -220,7 +244,7 @@ def _scalar(kind: Any, content: Any) -> PlainScalar:
 def _tree(columns: object, classes: object, outputs: object) -> PlainTree:
     if type(columns) is not int or not 1 <= columns <= COLUMNS_MAX or outputs != 1 or type(outputs) is not int:
         raise Otherwise
-    if type(classes) is not PlainArray or classes.kind != "i8" or classes.shape != (1,):
+    if type(classes) is not PlainArray or classes.code != "i8" or classes.shape != (1,):
         raise Otherwise
     values = int.from_bytes(classes.content, "little", signed=True)
     if not 1 <= values <= CLASSES_MAX:

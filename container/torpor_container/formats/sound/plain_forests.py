@@ -71,7 +71,7 @@ def _is_fitted(estimator: object) -> bool:
         return False
     if type(members) is not list or not members or any(type(one).__name__ != member for one in members):
         return False
-    if names is not None and not (type(names) is PlainArray and names.kind == TEXTS and names.shape == (columns,)):
+    if names is not None and not (type(names) is PlainArray and names.code == TEXTS and names.shape == (columns,)):
         return False
     values = _values(state) if kind in CLASSIFIERS else 1
     _prove([_tree_of(one, columns, values, kind in CLASSIFIERS) for one in members], columns)
@@ -92,7 +92,7 @@ def _values(state: Mapping[str, Any]) -> int:
     """How many classes there are, with a name each."""
     classes, count = state["classes_"], state["n_classes_"]
     count = count.number if type(count) is PlainScalar else count
-    if type(classes) is not PlainArray or type(count) is not int or classes.shape != (count,) or classes.kind == NODES:
+    if type(classes) is not PlainArray or type(count) is not int or classes.shape != (count,) or classes.code == NODES:
         raise Otherwise
     return count
 
@@ -104,7 +104,7 @@ def _estimators_in(first: Estimator) -> Iterator[Estimator]:
         one = waiting.pop()
         yield one
         for value in one.state.values():
-            for each in value if type(value) is list else (value,):
+            for each in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(each, Estimator) and id(each) not in seen:
                     seen.add(id(each))
                     waiting.append(each)
@@ -118,8 +118,10 @@ def _is_value(value: object) -> bool:
     """Whether it is a number, a text, an array, a tree or an estimator, or several of these."""
     if type(value) is tuple or type(value) is list:
         return all(type(one) in SINGLE or isinstance(one, Estimator) for one in value)
-    if type(value) is PlainArray or type(value) is PlainTree:
-        return hasattr(value, "content" if type(value) is PlainArray else "count")
+    if type(value) is PlainArray:
+        return value.is_whole()
+    if type(value) is PlainTree:
+        return hasattr(value, "count")
     return type(value) in SINGLE or isinstance(value, Estimator)
 
 

@@ -2,10 +2,12 @@
 
 import io
 import pickle
+import pickletools
 import random
 import struct
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,20 @@ def test_plain_trees_and_forests_need_no_trial_and_answer(name: str, tmp_path: P
     assert is_sound(content)
     assert FORMAT.is_sound(tmp_path / "model.pkl")
     assert answers(tmp_path / "model.pkl")
+
+
+def test_a_pickle_that_skops_may_take_for_an_archive_is_to_be_tried(tmp_path: Path) -> None:
+    """A zip archive may have anything before it, and end with a comment: the rest of a pickle."""
+    whole, archive = pickle.dumps(fitted("tree"), PROTOCOL), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as entries:
+        entries.writestr("schema.json", "{}")
+        entries.comment = whole[len(BEGINNING) :]
+    within = archive.getvalue().removesuffix(whole[len(BEGINNING) :])
+    content = BEGINNING + b"B" + struct.pack("<I", len(within)) + within + whole[len(BEGINNING) :]
+    for path, is_sound_there in {tmp_path / "model.pkl": True, tmp_path / "model.SKOPS": False}.items():
+        path.write_bytes(content)
+        assert zipfile.is_zipfile(path)
+        assert FORMAT.is_sound(path) is is_sound_there
 
 
 def test_a_forest_with_names_of_columns_is_plain() -> None:
@@ -138,6 +154,24 @@ def with_more(*instructions: bytes) -> bytes:
     return BEGINNING + b"".join(instructions) + pickle.dumps(fitted("tree"), PROTOCOL)[2:]
 
 
+def with_changed_fields(value: bytes) -> bytes:
+    """Behind the nodes of a tree, instructions put a value where numpy keeps the first field of their type. The dict of
+    these fields stays with the tree's values, until the true values take its place."""
+    content = changed()
+    made = content.index(b"}\x94", content.index(b"V64"))
+    dict_of_fields = sum(one.name == "MEMOIZE" for one, _, _ in pickletools.genops(content[:made] + b"."))
+    more = text("values") + b"h" + bytes([dict_of_fields]) + text("left_child") + value + b"s"
+    at = content.index(text("values"))
+    assert content[:3] == BEGINNING + b"\x95"
+    return BEGINNING + frame(content[11:at] + more + content[at:])
+
+
+def estimator_with(note: object) -> Any:
+    estimator = type(fitted("tree"))()
+    estimator.note = note
+    return estimator
+
+
 def grown(state: Any, by: int) -> object:
     return state | {"node_count": state["node_count"] + by}
 
@@ -195,6 +229,10 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "names that are no texts": lambda: attributes(feature_names_in_=np.array([1] * COLUMNS, object)),
     "a list of lists": lambda: attributes(note=[[1]]),
     "a dict": lambda: attributes(note={"x": 1}),
+    "an estimator with a dict in a list": lambda: attributes(note=[estimator_with({"x": 1})]),
+    "an estimator with a dict in a tuple": lambda: attributes(note=(estimator_with({"x": 1}),)),
+    "fields of a type that become a number": lambda: with_changed_fields(b"K\x07"),
+    "fields of a type that become another type": lambda: with_changed_fields(b"NN\x86"),
     "an array of an object": lambda: attributes(note=np.array([Runs()], object)),
     "an array by columns": lambda: attributes(note=np.asfortranarray(np.ones((2, 3)))),
     "an array with the other order of bytes": lambda: attributes(note=np.ones(2, ">f8")),
@@ -208,6 +246,7 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "a text that is longer than the file": lambda: BEGINNING + b"X\xff\xff\xff\x7fx.",
     "a frame that is longer than the file": lambda: BEGINNING + b"\x95" + struct.pack("<Q", 1 << 40) + b"N.",
     "a number of very many digits": lambda: with_more(b"\x8a\xff" + b"\x7f" * 255),
+    "a number by which very many keys have one hash": lambda: with_more(b"\x8a\x09" + bytes(8) + b"\x01"),
     "very many lists": lambda: with_more(b"](" + b"]" * (600 * 1024) + b"e"),
     "very many texts": lambda: with_more(b"](" + text("") * (600 * 1024) + b"e"),
     "very many frames": lambda: with_more(frame(b"") * (600 * 1024)),
@@ -219,7 +258,8 @@ OTHERS: dict[str, Callable[[], bytes]] = {
 def test_anything_else_is_to_be_tried(what: str) -> None:
     assert is_sound(changed())
     assert is_sound(changed(name="forest of classes"))
-    assert is_sound(with_more(KIND, b")\x81}(", text("x"), b"K\x07ub](NNe})\x85Ns"))
+    assert is_sound(with_more(KIND, b")\x81}(", text("x"), b"K\x07ub](NNe})\x85Ns", b"\x8a\x08" + b"\x7f" * 8))
+    assert is_sound(attributes(note=(fitted("tree"), 1)))
     assert not is_sound(OTHERS[what]())
 
 
