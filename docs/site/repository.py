@@ -1,6 +1,7 @@
 """Builds a site from the same Markdown files that the repository shows. MkDocs calls the functions `on_…`.
 
-- The navigation is made from the links of docs/README.md and of each part's README.md, in their order.
+- The navigation is made from the links of docs/README.md and of each part's README.md, in their order and below their
+  headings.
 - A link that leaves docs/ leads to a copy of its file in the site, below `repository/`. A folder has no copy: its
   link becomes plain text, as that of a hidden file does.
 - `<!-- api: torpor.local -->` becomes the documentation of that name, from its docstring.
@@ -22,6 +23,7 @@ COPIES = "repository/"
 CHANGING = "Changing Torpor"
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 PAGES = "## The pages\n"
+GROUP = re.compile(r"^## (.*)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 API = re.compile(r"^<!-- api: ([\w.]+) -->$", re.MULTILINE)
 COMMENT = re.compile(r"^<!-- .*?-->\n", re.DOTALL | re.MULTILINE)
@@ -44,7 +46,14 @@ def navigation() -> list[Any]:
 
 
 def _part(uri: str) -> list[Any]:
-    return [uri, *({label: linked} for label, linked in _linked(uri, in_repository(uri).read_text()))]
+    """The pages that an index links; those below a heading are a group of that name."""
+    first, *groups = GROUP.split(in_repository(uri).read_text())
+    listed = [{heading: _pages(uri, text)} for heading, text in zip(groups[::2], groups[1::2], strict=True)]
+    return [uri, *_pages(uri, first), *listed]
+
+
+def _pages(uri: str, text: str) -> list[Any]:
+    return [{label: linked} for label, linked in _linked(uri, text)]
 
 
 def _linked(uri: str, text: str) -> list[tuple[str, str]]:
