@@ -21,6 +21,7 @@
 
 #define VERSION 4 /* `flat_trees.VERSION`: of the nodes, and of what this module offers */
 #define BLOCK_ROWS 64
+#define MOST INT32_MAX /* columns of a row, or its outputs: their bytes are a number that fits */
 
 typedef struct {
     float value;     /* the threshold, or the value of a leaf */
@@ -114,7 +115,7 @@ static int whole(const Trees *trees, const Py_buffer *arrays)
         places |= (uintptr_t)arrays[each].buf;
     for (size_t each = 0; each < ARRAYS; each++)
         sums |= each < ROOTS || each > PAIRS ? (uintptr_t)arrays[each].buf : 0;
-    return trees->columns && trees->outputs && arrays[NODES].len % node == 0
+    return trees->columns && trees->columns <= MOST && trees->outputs && arrays[NODES].len % node == 0
         && (size_t)arrays[GROUPS].len == trees->count * sizeof(uint32_t)
         && (size_t)arrays[PAIRS].len == trees->count * sizeof(uint32_t)
         && (size_t)arrays[ROOTS].len == (trees->count + 1) * sizeof(uint32_t)
@@ -342,7 +343,7 @@ static PyObject *transformed(PyObject *arguments, int transform)
 
     if (!PyArg_ParseTuple(arguments, "w*|n", &values, &width))
         return NULL;
-    if (width < 1 || values.len % (Py_ssize_t)(width * sizeof(float)) || (uintptr_t)values.buf % sizeof(float)) {
+    if (width < 1 || width > MOST || values.len % (Py_ssize_t)(width * sizeof(float)) || (uintptr_t)values.buf % sizeof(float)) {
         PyBuffer_Release(&values);
         PyErr_SetString(PyExc_ValueError, "the values are not rows of float32 of this width");
         return NULL;

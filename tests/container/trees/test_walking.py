@@ -97,6 +97,13 @@ def test_arrays_that_do_not_fit_one_another_are_refused() -> None:
         walking.walker(replace(trees, roots=trees.roots[:-1]))
     with pytest.raises(ValueError, match="do not fit one another"):
         walking.walker(replace(trees, columns=0))
+    with pytest.raises(ValueError, match="do not fit one another"):
+        walking.walker(replace(trees, columns=1 << 62))
+
+
+def test_rows_whose_bytes_are_no_number_are_refused() -> None:
+    with pytest.raises(ValueError, match="not rows of float32"):
+        walking.extension().softmax(np.zeros(2, np.float32), 1 << 62)
 
 
 def test_outputs_that_may_not_be_written_to_are_refused() -> None:
