@@ -41,6 +41,8 @@ from torpor_container.processes.import_steps import Step
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its wheels collect usage data
 
 ONNX = "onnx"
+AS_PROVED = {"session.load_model_format": "ONNX"}
+"""By itself, ONNX Runtime takes a file for another form whose name ends with `.ort`."""
 Feed = dict[str, Rows]
 Layouts = Mapping[str, RowLayout]
 
@@ -63,6 +65,7 @@ DTYPES: dict[str, Any] = {
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
+    onnx_weights.check_places(path)
     return _served(path, str(path), {}, conventions, None)
 
 
@@ -89,7 +92,7 @@ def _served(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = mapped is None  # it would reserve room for the weights that are mapped
-    for entry, value in entries.items():
+    for entry, value in {**AS_PROVED, **entries}.items():
         options.add_session_config_entry(entry, value)
     try:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -1,17 +1,20 @@
-"""Parts an ONNX model into its graph and its weights: one file with the raw weights at the beginning of pages, then the
-graph, which names the places of the weights, then where the graph is.
+"""Finds the weights of an ONNX model: in which other files they are, and those that could be in one.
 
-It reads no more of a protocol buffer than it needs: the graph's initializers. It copies all other bytes as they are.
-What it does not understand it refuses; the model is then loaded as it is.
+It parts a model into its graph and its weights: one file with the raw weights at the beginning of pages, then the
+graph, which names the places of the weights, then where the graph is. It reads no more of a protocol buffer than it
+needs, and copies all other bytes as they are. A model that it does not understand is not parted.
 """
 
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from torpor_container.errors import LoadFailed
 from torpor_container.formats.format import NotMapped
 
 PAGE_BYTES = 4096
@@ -30,6 +33,21 @@ RAW_DATA, EXTERNAL_DATA, DATA_LOCATION = 9, 13, 14
 KEY, VALUE = 1, 2
 EXTERNAL = 1
 
+LOCATION = b"location"
+"""The key of the name of another file. A model in which it stands nowhere has all weights in its own."""
+WITHIN: Mapping[str, Mapping[int, str]] = {
+    "model": {GRAPH: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node", 11: "attribute"},
+    "graph": {1: "node", INITIALIZER: "tensor", 15: "sparse tensor"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse tensor", 23: "sparse tensor"},
+    "sparse tensor": {1: "tensor", 2: "tensor"},
+    "tensor": {EXTERNAL_DATA: "place"},
+    "place": {},
+}
+"""The messages in which tensors are, by their names here: in which fields of each are others."""
+
 
 class Damaged(Exception):
     """The file does not end as a parted model does."""
@@ -44,6 +62,37 @@ class ProtoField(NamedTuple):
     value: memoryview
 
 
+def other_files(model: bytes | memoryview) -> Iterator[str]:
+    """The names of the files in which a model says that some of its weights are, at any depth of its graphs.
+
+    Raises NotMapped for what is no protocol buffer.
+    """
+    waiting = [("model", memoryview(model))]
+    while waiting:
+        kind, message = waiting.pop()
+        fields = [field for field in _fields(message) if field.wire_type == BYTES]
+        waiting += [(WITHIN[kind][one.number], one.value) for one in fields if one.number in WITHIN[kind]]
+        if kind == "place" and any(one.number == KEY and one.value == LOCATION for one in fields):
+            yield from (str(one.value, "utf-8", "replace") for one in fields if one.number == VALUE)
+
+
+def check_places(model: Path) -> None:
+    """Raises LoadFailed if weights are said to be where no file of the model's folder is: ONNX Runtime would read it,
+    in some of its versions."""
+    with model.open("rb") as file, suppress(ValueError), mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        if content.find(LOCATION) < 0:
+            return
+    try:
+        for name in other_files(model.read_bytes()):
+            if name.startswith("/") or ".." in name.split("/") or not os.path.isfile(model.parent / name):
+                raise LoadFailed(
+                    f"{model.name} has weights in {name[:200]!r}, which is no file of its folder: pack that file "
+                    f"beside {model.name}, under this name"
+                )
+    except NotMapped as error:
+        raise LoadFailed(f"{model.name} is not a model that ONNX Runtime can read: {error}") from error
+
+
 def write(model: Path, file: BinaryIO) -> int:
     """See `part`."""
     return part(memoryview(model.read_bytes()), Path(file.name).name, file)
@@ -54,6 +103,8 @@ def part(model: memoryview, location: str, file: BinaryIO) -> int:
 
     Raises NotMapped, OSError.
     """
+    if next(other_files(model), None) is not None:
+        raise NotMapped("the model has weights in other files already")
     fields = list(_fields(model))
     graphs = [one for one in fields if one.number == GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != BYTES:
@@ -136,7 +187,7 @@ def _weights(one: ProtoField) -> ProtoField | None:
     if one.number != INITIALIZER or one.wire_type != BYTES:
         return None
     tensor = list(_fields(one.value))
-    if any(field.number in (EXTERNAL_DATA, DATA_LOCATION) for field in tensor):
+    if any(field.number == DATA_LOCATION for field in tensor):
         raise NotMapped("the model has weights in other files already")
     raw = [field for field in tensor if field.number == RAW_DATA]
     movable = len(raw) == 1 and raw[0].wire_type == BYTES and len(raw[0].value) >= LEAST_BYTES

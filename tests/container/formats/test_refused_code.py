@@ -110,30 +110,65 @@ def test_where_only_data_is_trusted_data_is_served(tmp_path: Path) -> None:
     assert load(refusing(TORPOR_TRUST="data"), tmp_path) == "scikit-learn"
 
 
-@pytest.mark.parametrize("place", ["../secret", "/etc/passwd", "sub/../../secret"])
-def test_onnx_data_outside_the_folder_is_not_read(tmp_path: Path, place: str) -> None:
-    (tmp_path / "secret").write_bytes(bytes(12))
-    (tmp_path / "model" / "sub").mkdir(parents=True)
+@pytest.mark.parametrize("place", ["../secret", "/etc/passwd", "sub/../../secret", "sub", "*/_ORT_MEM_ADDR_/*"])
+@pytest.mark.parametrize("depth", ["in the graph", "in an operator", "in a graph of an operator"])
+def test_onnx_data_outside_the_folder_is_not_read(tmp_path: Path, depth: str, place: str) -> None:
+    _write_placed(tmp_path, depth, place)
+    with pytest.raises(LoadFailed, match=r"model\.onnx has weights in '.+', which is no file of its folder: pack"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path / "model")
+
+
+@pytest.mark.parametrize("depth", ["in the graph", "in an operator", "in a graph of an operator"])
+def test_onnx_data_beside_a_model_is_read(tmp_path: Path, depth: str) -> None:
+    _write_placed(tmp_path, depth, "sub/weights")
+    assert load(refusing(TORPOR_TRUST="data"), tmp_path / "model") == "onnx"
+
+
+def test_onnx_data_that_cannot_be_looked_through_is_not_loaded(tmp_path: Path) -> None:
+    _write_placed(tmp_path, "in the graph", "sub/weights")
+    path = tmp_path / "model" / "model.onnx"
+    path.write_bytes(path.read_bytes() + b"\xfb\x06\xfc\x06")  # a group, which is no field of a model
+    with pytest.raises(LoadFailed, match="a field has the wire type 3"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path / "model")
+
+
+def _write_placed(folder: Path, depth: str, place: str) -> None:
+    """A model with weights that are at a place in or beside its folder."""
+    (folder / "model" / "sub").mkdir(parents=True)
+    for file in (folder / "secret", folder / "model" / "sub" / "weights"):
+        file.write_bytes(bytes(12))
     weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [3], [0.0] * 3)
     weights.ClearField("float_data")
     weights.data_location = onnx.TensorProto.EXTERNAL
     weights.external_data.add(key="location", value=place)
     weights.external_data.add(key="length", value="12")
-    added = onnx.helper.make_node("Add", ["x", "w"], ["y"])
-    (tmp_path / "model" / "model.onnx").write_bytes(_onnx(added, [weights]))
-    with pytest.raises(LoadFailed, match=r"model\.onnx is not a model that ONNX Runtime can read"):
-        load(refusing(TORPOR_TRUST="data"), tmp_path / "model")
+    added, constant = onnx.helper.make_node("Add", ["x", "w"], ["y"]), onnx.helper.make_node("Constant", [], ["w"])
+    constant.attribute.append(onnx.helper.make_attribute("value", weights))
+    nodes, constants = {
+        "in the graph": ([added], [weights]),
+        "in an operator": ([constant, added], []),
+        "in a graph of an operator": ([_either(constant, added)], []),
+    }[depth]
+    (folder / "model" / "model.onnx").write_bytes(_onnx(nodes, constants))
+
+
+def _either(*nodes: Any) -> Any:
+    """An operator that does one of two things, which are the same."""
+    answer = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None, 3])
+    branch = onnx.helper.make_graph(list(nodes), "branch", [], [answer])
+    return onnx.helper.make_node("If", ["known"], ["y"], then_branch=branch, else_branch=branch)
 
 
 def test_an_onnx_operator_that_a_library_would_bring_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.onnx").write_bytes(_onnx(onnx.helper.make_node("Explode", ["x"], ["y"], domain="evil"), []))
+    (tmp_path / "model.onnx").write_bytes(_onnx([onnx.helper.make_node("Explode", ["x"], ["y"], domain="evil")], []))
     with pytest.raises(LoadFailed, match="Explode"):
         load(refusing(TORPOR_TRUST="data"), tmp_path)
 
 
-def _onnx(node: Any, constants: list[Any]) -> bytes:
+def _onnx(nodes: list[Any], constants: list[Any]) -> bytes:
     given, answer = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [None, 3]) for n in "xy")
-    graph = onnx.helper.make_graph([node], "g", [given], [answer], constants)
+    known = onnx.helper.make_tensor("known", onnx.TensorProto.BOOL, [1], [True])
+    graph = onnx.helper.make_graph(nodes, "g", [given], [answer], [*constants, known])
     opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("evil", 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets)
     model.ir_version = 8
