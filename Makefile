@@ -206,7 +206,7 @@ COMPILED_IN := build/compiled
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, five to six times as fast. A class that
 # inherits from one of their classes must be among them.
 COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
-	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/placement.py torpor_endpoint/in_service/incarnation.py \
+	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/routing/ready_slots.py torpor_endpoint/core/placement.py torpor_endpoint/in_service/incarnation.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor_endpoint/core/sending/machine.py torpor_endpoint/core/sending/trail.py \
 	torpor/simulator/engine/virtual_time.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting_room.py torpor/simulator/engine/call_records.py torpor/simulator/engine/simulated_disk.py \

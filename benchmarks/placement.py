@@ -27,7 +27,8 @@ from benchmarks.policy_trace import Cache, Trace, zipf
 from benchmarks.simulator import COMPILED, compiled_of_these
 from benchmarks.tables import table
 from torpor_container.core.eviction import LRU, Policy
-from torpor_endpoint.core.placement import BUSY_MIN, FleetLoad, PlacedInstance, Placement
+from torpor_endpoint.core.placement import BUSY_MIN, Placement
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 
 INSTANCES = (1, 2, 10, 100, 1_000)
 KNOWN = 5_000

@@ -136,9 +136,10 @@ ROOMS: dict[str, MutatedRoom] = {
         "warm_steps",
     ),
     "placement": MutatedRoom(
-        (f"{ENDPOINT}/placement.py",),
+        (f"{ENDPOINT}/placement.py", f"{ENDPOINT}/routing/ready_slots.py", f"{ENDPOINT}/routing/weighted_choice.py"),
         (
             f"{CORES[ENDPOINT]}/test_placement.py",
+            f"{CORES[ENDPOINT]}/routing/test_weighted_choice.py",
             f"{CORES[ENDPOINT]}/routing/test_handing_over.py",
             f"{CORES[ENDPOINT]}/routing/test_second_copies.py",
         ),

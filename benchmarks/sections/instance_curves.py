@@ -15,8 +15,9 @@ from unittest.mock import patch
 from benchmarks.measure import Figures
 from benchmarks.sizes import Sizes
 from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.core.placement import FleetLoad, PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers

@@ -12,8 +12,8 @@ from torpor_container.transport.stream_client import StreamConnection, streamed
 from torpor_container.transport.upstream import Headers, Upstream
 from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
-from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
 from torpor_endpoint.core.resource_records import Container
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 from torpor_endpoint.host import Launched, Slot
 
 ATTEMPTS = 3

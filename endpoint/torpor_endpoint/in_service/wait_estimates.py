@@ -3,7 +3,7 @@
 `core.routing.second_copies` decides by them whether a request leaves a warm copy for a load.
 """
 
-from torpor_endpoint.core.placement import PlacedInstance
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.routing.second_copies import is_load_quicker
 
 KNOWN_MAX = 16_384

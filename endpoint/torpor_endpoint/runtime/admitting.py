@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from torpor_container.core.target_names import BadTarget, name_of
-from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.core.routing.weighted_choice import weighted
 from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.core.versions.version_answers import NoSuchVersion

@@ -12,18 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.placement import (
-    BUSY_MIN,
+from torpor_endpoint.core.placement import BUSY_MIN, SHARE, Placement
+from torpor_endpoint.core.routing.ready_slots import (
     LEVELS,
-    SHARE,
     WALK_MAX,
     WALKS_MAX,
     FleetLoad,
     PlacedInstance,
-    Placement,
+    ReadySlots,
     SlotOrder,
-    in_turn,
-    weighted,
 )
 
 SLOTS = (0, 1, 2, 3)
@@ -164,7 +161,10 @@ def test_no_more_models_are_remembered_than_there_is_room_for() -> None:
         return ready
 
     assert [kept(of_thirty().pick, count) for count in (30, 31)] == [30, 1]
-    assert 1 < kept(partial(of_thirty().with_room, bound=1), 2 * WALKS_MAX + 100) <= WALKS_MAX
+    slots = ReadySlots[One]()
+    for slot in SLOTS:
+        slots.put(slot, One(slot))
+    assert 1 < kept(partial(slots.with_room, bound=1), 2 * WALKS_MAX + 100) <= WALKS_MAX
 
 
 def test_a_withdrawn_instance_is_no_longer_ready() -> None:
@@ -258,13 +258,13 @@ def test_an_instance_may_have_any_number_of_requests_where_nothing_bounds_them()
 
 @pytest.mark.parametrize("count", [1, 2, WALK_MAX, 2 * WALK_MAX])
 def test_the_only_instance_with_room_is_found_and_a_missing_one_missed(count: int) -> None:
-    ready = placement({number: int(number != count // 3) for number in range(count)})
-    only = ready.get(count // 3)
-    assert only is not None
-    assert [ready.with_room(model, 1) for model in ("first", "second")] == [only, only]
+    slots, only = ReadySlots[One](), One(count // 3)
+    for number in range(count):
+        slots.put(number, only if number == only.slot else One(number, 1))
+    assert [slots.with_room(model, 1) for model in ("first", "second")] == [only, only]
     only.took()
-    assert ready.with_room("first", 1) is None
-    assert ready.with_room("third", 1) is None
+    assert slots.with_room("first", 1) is None
+    assert slots.with_room("third", 1) is None
 
 
 def test_a_model_that_needs_all_of_very_many_instances_has_them_share_its_requests() -> None:
@@ -319,34 +319,6 @@ def test_any_instance_serves_one_model(load: list[int]) -> None:
     assert placement(dict(enumerate(load))).least_busy().slot == load.index(min(load))
 
 
-# -- weights -----------------------------------------------------------------------------------------------------------
-def test_weights_are_shares() -> None:
-    weights = [("blue", 3.0), ("green", 1.0)]
-    drawn = Counter(weighted(weights, point / 1000) for point in range(1000))
-    assert drawn == {"blue": 750, "green": 250}
-
-
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=5), st.floats(0, 1))
-def test_a_variant_of_weight_zero_gets_nothing(shares: list[float], point: float) -> None:
-    weights = [(str(index), share) for index, share in enumerate(shares)]
-    chosen = weighted(weights, point)
-    assert dict(weights)[chosen] > 0 or not any(shares)
-
-
-@pytest.mark.parametrize(
-    ("shares", "point", "chosen"),
-    [
-        ((0, 1, 1), 0.0, 1),
-        ((1, 1, 0), 0.5, 1),
-        ((0.5, 0.5, 0), 1.0, 1),  # the last one that has a share
-        ((0, 0, 0), 0.0, 0),
-        ((0, 0, 0), 1.0, 0),
-    ],
-)
-def test_a_share_begins_at_its_lower_end(shares: tuple[float, ...], point: float, chosen: int) -> None:
-    assert weighted(list(enumerate(shares)), point) == chosen
-
-
 @given(models, some_slots, st.data())
 def test_among_some_instances_it_picks_the_first_of_them_that_is_not_busy(
     model: str, slots: set[int], data: st.DataObject
@@ -374,12 +346,3 @@ def test_among_instances_that_are_not_ready_it_finds_none() -> None:
 
 def ready_in_order(model: str, ready: Placement[One]) -> list[One]:
     return [one for slot in order(model, [one.slot for one in ready]) if (one := ready.get(slot)) is not None]
-
-
-@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
-def test_requests_in_a_row_are_divided_by_the_shares_from_the_first_on(share: float) -> None:
-    weights = [("blue", 1 - share), ("green", share)]
-    green = 0
-    for number in range(500):
-        green += in_turn(weights, number) == "green"
-        assert abs(green - share * (number + 1)) < 2.5

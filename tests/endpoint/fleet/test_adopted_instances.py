@@ -7,8 +7,9 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.fleet.drains import NoOtherRouter
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers

@@ -14,7 +14,8 @@ from tests.endpoint.helpers.endpoint_pages import decisions, instances, page
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import script
 from tests.helpers.waiting import until
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 
 SHARING = {"TORPOR_NEIGHBOURS_MIB": "8"}
 AWS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}

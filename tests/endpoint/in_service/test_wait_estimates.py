@@ -2,7 +2,7 @@
 
 import pytest
 
-from torpor_endpoint.core.placement import PlacedInstance
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.in_service.wait_estimates import KNOWN_MAX, WaitEstimates
 
 

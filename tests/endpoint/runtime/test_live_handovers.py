@@ -16,7 +16,8 @@ from tests.endpoint.helpers.model_artifacts import put, script
 from tests.endpoint.runtime.test_overwrites import posted
 from tests.helpers.waiting import until
 from torpor_container import wire
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 
 GATED = """
 import os

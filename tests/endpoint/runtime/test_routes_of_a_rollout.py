@@ -12,7 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.core.routing.weighted_choice import weighted
 from torpor_endpoint.core.sending.machine import SESSION_ID
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster

@@ -53,8 +53,8 @@ from torpor_container.running.predicting import AnyRequest, Outcome, Predictors
 from torpor_container.running.runners import Runner, Scripted
 from torpor_container.wire import Fault
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.sending.machine import ONLY_LOADED, TARGET_MODEL
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory

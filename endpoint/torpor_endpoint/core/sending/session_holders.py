@@ -3,7 +3,8 @@
 from typing import Protocol, TypeVar
 
 from torpor_container import wire
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.routing.session_names import mark_of, with_holder, without_holder
 from torpor_endpoint.core.sending.trail import PartAnswer
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey, StatefulSessions

@@ -27,7 +27,7 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.requests import KeptRequest
 from torpor_endpoint.core.components.component_variants import component_of
-from torpor_endpoint.core.placement import in_turn
+from torpor_endpoint.core.routing.weighted_choice import in_turn
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints

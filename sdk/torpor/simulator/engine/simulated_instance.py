@@ -29,7 +29,7 @@ from torpor.workloads.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
-from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 from torpor_endpoint.core.sending.machine import SEND
 
 

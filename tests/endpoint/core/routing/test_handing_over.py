@@ -7,7 +7,7 @@ from weakref import ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.placement import BUSY_MIN, FleetLoad, PlacedInstance, Placement
+from torpor_endpoint.core.placement import BUSY_MIN, Placement
 from torpor_endpoint.core.routing.handing_over import (
     AT_ONCE,
     FORGETS_EVERY,
@@ -16,6 +16,7 @@ from torpor_endpoint.core.routing.handing_over import (
     Handover,
     Handovers,
 )
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 
 MODELS = [f"m{number}" for number in range(12)]
 steps = st.lists(

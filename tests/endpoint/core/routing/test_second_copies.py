@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.placement import BUSY_MIN, FleetLoad, PlacedInstance, Placement
+from torpor_endpoint.core.placement import BUSY_MIN, Placement
 from torpor_endpoint.core.routing.handing_over import Handover
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 from torpor_endpoint.core.routing.second_copies import COPIED_MAX, SecondCopies, is_load_quicker
 
 MODELS = ["a", "b", "c"]

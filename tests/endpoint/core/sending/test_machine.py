@@ -9,8 +9,9 @@ import pytest
 from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
 from torpor_container.transport.upstream_answers import UpstreamAnswer
-from torpor_endpoint.core.placement import BUSY_MIN, PlacedInstance, Placement
+from torpor_endpoint.core.placement import BUSY_MIN, Placement
 from torpor_endpoint.core.resource_records import Container
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.routing.session_names import with_holder
 from torpor_endpoint.core.sending.machine import (
     ACCEPT,

@@ -3,7 +3,8 @@
 import pytest
 
 from torpor_container.transport.upstream_answers import UpstreamAnswer
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.routing.session_names import with_holder
 from torpor_endpoint.core.sending.session_holders import (
     CLOSED_SESSION,

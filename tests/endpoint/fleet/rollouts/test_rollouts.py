@@ -13,10 +13,10 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.helpers.waiting import reached as really_reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.core.rollouts.rollout import Rollout, RolloutPhase
 from torpor_endpoint.core.rollouts.rollout_policy import CapacitySize, RolloutPolicy, SizeType, Strategy
+from torpor_endpoint.core.routing.weighted_choice import weighted
 from torpor_endpoint.core.traffic import Touched
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.drains import Drains

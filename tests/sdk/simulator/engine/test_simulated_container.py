@@ -13,7 +13,8 @@ from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
 from torpor.workloads import Trace, recorded, zipf
 from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.routing.ready_slots import PlacedInstance
 from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024

@@ -14,7 +14,7 @@ from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads.profile import Spread
 from torpor_container.core.turns import Turns
-from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+from torpor_endpoint.core.routing.ready_slots import FleetLoad, PlacedInstance
 
 
 @dataclass(slots=True, eq=False)

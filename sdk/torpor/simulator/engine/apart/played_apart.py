@@ -31,7 +31,7 @@ from torpor.simulator.engine.variant.making_instances import Recorded
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads import Chunk, Trace
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.placement import WALK_MAX
+from torpor_endpoint.core.routing.ready_slots import WALK_MAX
 
 REQUESTS_EACH = 64
 """A window has so many requests for each instance, as far as its chunk has them, and at least a batch."""
