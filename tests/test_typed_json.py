@@ -36,7 +36,7 @@ OWN_FORMS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=tries(8))
+@settings(max_examples=tries(4))
 @given(data=st.data())
 def test_what_a_record_has_written_it_reads(name: str, data: st.DataObject) -> None:
     record: Any = data.draw(record_values(KINDS[name]))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.thorough_values import thorough
 from tests.markdown import ROOT
 
 EXTENSION = "torpor_container/trees/_walk.abi3.so"
@@ -30,7 +31,7 @@ def test_a_wheel_brings_the_extension_for_all_pythons_of_its_platform(tmp_path: 
     assert {EXTENSION} | SOURCES <= files
 
 
-@pytest.mark.parametrize("compiler", ["/nowhere/cc", "false"])
+@pytest.mark.parametrize("compiler", ["false", *thorough("/nowhere/cc")])
 def test_without_a_compiler_that_works_a_wheel_is_for_any_platform(tmp_path: Path, compiler: str) -> None:
     name, files, printed = built(tmp_path, CC=compiler)
     assert name.endswith("-py3-none-any.whl")
@@ -39,6 +40,7 @@ def test_without_a_compiler_that_works_a_wheel_is_for_any_platform(tmp_path: Pat
     assert "Flat trees stay off, and the libraries serve all models: the C compiler" in printed
 
 
+@pytest.mark.thorough
 def test_without_any_compiler_the_build_says_so(tmp_path: Path) -> None:
     _, files, printed = built(tmp_path, CC="", PATH="")
     assert EXTENSION not in files

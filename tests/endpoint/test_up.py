@@ -11,6 +11,7 @@ import pytest
 
 from tests.endpoint.helpers.ray_cluster import HAS_RAY
 from tests.helpers.ports import free_ports
+from tests.helpers.thorough_values import thorough
 from torpor_account.core.origins.cross_origin import Sender
 from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.app import own_hosts_of
@@ -236,7 +237,7 @@ _app(Options(data_dir=Path(sys.argv[1]), instances_on="kubernetes", s3_endpoint=
 """The start of an endpoint whose options are checked: it needs no cluster."""
 
 
-@pytest.mark.parametrize("name", ["peer-authority.json", "deployment-secret"])
+@pytest.mark.parametrize("name", ["peer-authority.json", *thorough("deployment-secret")])
 def test_a_secret_that_cannot_be_read_ends_the_start_with_one_line(tmp_path: Path, name: str) -> None:
     """As a database of a later version does."""
     (tmp_path / name).write_text("{")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.aws.helpers.refusals import outcome
+from tests.helpers.example_counts import tries
 from torpor_account.aws.errors import AwsError
 from torpor_account.aws.java_patterns import Untranslatable, translated
 from torpor_account.aws.service import refusal
@@ -162,7 +163,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)  # the shape is large
+@settings(max_examples=tries(16), deadline=None)  # the shape is large
 @given(st.data())
 def test_any_input_is_read_or_refused(sagemaker: ServiceModel, data: st.DataObject) -> None:
     shape = sagemaker.operation_model("CreateEndpointConfig").input_shape

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers.logs_over_folder import GROUP, NOON_MS, LogsOverFolder
+from tests.helpers.example_counts import tries
 from torpor_account.aws.calls import Call
 from torpor_account.logs.filter_log_events import filter_log_events
 
@@ -45,7 +46,7 @@ def test_a_pattern_streams_and_times_narrow_it(log_files: LogsOverFolder, boto: 
     assert told(boto.filter_log_events(logGroupName=GROUP, **span)) == ["1 ERROR", "2 fine", "3 ERROR"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(16), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(STREAMS), st.integers(0, 2), st.integers(1, 4)), max_size=12),
     st.integers(1, 5),

@@ -12,6 +12,7 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.account.helpers.s3_server import client, serving
+from tests.helpers.thorough_values import thorough
 from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_account.s3.storage.index import Index
@@ -134,7 +135,7 @@ def whole_version(s3: Any, key: str) -> int:
     return version
 
 
-@pytest.mark.parametrize("after_writes", [5, 23, 61])
+@pytest.mark.parametrize("after_writes", [23, *thorough(5, 61)])
 def test_a_server_killed_under_load_restarts_with_whole_objects(root: Path, after_writes: int) -> None:
     with serving(root) as server:
         s3 = client(server.url)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.content.accept import choose
 from torpor_container.content.answers import MANY
@@ -94,7 +95,7 @@ DTYPES = st.sampled_from([np.float32, np.float64, np.int64, np.object_])
 
 
 @pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=tries(4))
 @given(some=st.lists(NUMBERS, min_size=1, max_size=5), width=st.integers(0, 3), dtype=DTYPES, odd=st.booleans())
 def test_many_rows_are_written_to_the_byte_as_if_at_once(
     answers: Answers, some: list[float], width: int, dtype: Any, odd: bool

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive, Nap, once
 from torpor_container.core.resting import EARLY_S, SWEEP_S, Moves, Resting
 
@@ -184,7 +185,7 @@ def learner() -> KeepAlive:
     return Histogram(7.0, bin_s=3.0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(6), deadline=None)
 @given(
     every_s=st.lists(st.sampled_from([2.0, 20.0, 21.0, 40.0, 90.0]), min_size=1, max_size=5),
     jitter_s=st.sampled_from([0.0, 0.1, 4.0]),

@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from tests.helpers.example_counts import tries
 from torpor_container.content import Rows
 from torpor_container.errors import BadInput, ContainerError, UnsupportedContentType
 from torpor_container.formats import Conventions, pickled
@@ -75,7 +76,7 @@ def alone(kind: str, invocation: Invocation) -> Reply | type[Exception]:
 
 @pytest.mark.parametrize("kind", TOGETHER)
 @given(values=bodies)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=tries(10))
 def test_together_they_are_answered_as_alone_to_the_last_bit(kind: str, values: list[Rows]) -> None:
     calls = [csv(one) for one in values]
     assert model(kind).rowwise

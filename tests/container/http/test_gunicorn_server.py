@@ -12,6 +12,7 @@ import gunicorn
 import pytest
 
 from tests.container.helpers.echo_server_process import answer, connected, post
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import soon
 
 ROOT = Path(__file__).parents[3]
@@ -54,7 +55,7 @@ def test_no_version_that_has_these_is_excluded() -> None:
     assert f"gunicorn=={gunicorn.__version__}" in (ROOT / "constraints.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("how", ["a port", "a socket", "a descriptor"])
+@pytest.mark.parametrize("how", ["a port", *thorough("a socket", "a descriptor")])
 def test_the_arbiter_opens_its_port_and_ends_with_the_last_answer(tmp_path: Path, how: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address: object = listener.getsockname()

@@ -358,7 +358,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=tries(40), deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(STEPS, st.integers(1, 3))
 def test_answers_and_counts_are_right_in_any_interleaving(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.container.helpers.lingering_child import lingering, told
 from tests.helpers.processes import gone
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import PATIENCE_S, soon
 from tests.helpers.zygotes import LIGHT, zygote
 from torpor_container.processes import process_tree as cores
@@ -298,7 +299,7 @@ def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> 
     run(story())
 
 
-@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("guarded", [True, *thorough(False)])
 def test_the_end_of_a_child_that_stopped_the_zygote_is_reported_too(
     tmp_path: Path, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

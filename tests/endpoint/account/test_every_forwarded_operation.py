@@ -9,6 +9,7 @@ import pytest
 from botocore.model import Shape
 
 from tests.endpoint.account.helpers.unchecked_calls import Outcome, called, model_of
+from tests.helpers.thorough_values import one_in
 from torpor_account.aws.in_process import client
 from torpor_account.aws.service import Service
 from torpor_account.moto import longtail
@@ -67,7 +68,7 @@ def outcomes(service: str, tail: LongTail) -> dict[str, Outcome]:
         tail.close()
 
 
-@pytest.mark.parametrize("service", longtail.SERVICES)
+@pytest.mark.parametrize("service", one_in(3, longtail.SERVICES))
 def test_an_operation_that_moto_lacks_is_refused_before_moto_is_called(service: str) -> None:
     begun: list[str] = []
     asked: set[str] = set()
@@ -86,7 +87,7 @@ def test_an_operation_that_moto_lacks_is_refused_before_moto_is_called(service: 
     assert asked == known
 
 
-@pytest.mark.parametrize("service", longtail.SERVICES)
+@pytest.mark.parametrize("service", one_in(3, longtail.SERVICES))
 @pytest.mark.parametrize("body", ["null", ""])
 def test_an_operation_that_answers_with_nothing_is_answered_as_done(service: str, body: str) -> None:
     answers = outcomes(service, LongTail(ACCOUNT, lambda request: (200, {}, body)))
@@ -94,7 +95,7 @@ def test_an_operation_that_answers_with_nothing_is_answered_as_done(service: str
     assert failed == {}
 
 
-@pytest.mark.parametrize("service", longtail.SERVICES)
+@pytest.mark.parametrize("service", one_in(3, longtail.SERVICES))
 def test_no_operation_that_moto_has_is_called_not_implemented(service: str) -> None:
     answers = outcomes(service, LongTail(ACCOUNT))
     refused = {
@@ -103,7 +104,7 @@ def test_no_operation_that_moto_has_is_called_not_implemented(service: str) -> N
     assert refused == {name for owner, name in (ONLY_A_NAME,) if owner == service}
 
 
-@pytest.mark.parametrize("service", longtail.SERVICES)
+@pytest.mark.parametrize("service", one_in(3, longtail.SERVICES))
 def test_a_call_that_lacks_a_required_parameter_is_refused_before_moto_is_called(service: str) -> None:
     """moto's handlers fail on such a call in words of Python."""
     tail = LongTail(ACCOUNT, lambda request: (200, {}, ""))

@@ -22,6 +22,7 @@ from tests.endpoint.account.helpers.operation_parameters import CLOUDWATCH
 from tests.endpoint.account.helpers.operation_walk import Walk
 from tests.endpoint.account.helpers.strictness import complaints
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.helpers.thorough_values import one_in
 from torpor_account.aws.in_process import client
 from torpor_account.aws.service import READS as NAMES_OF_READS
 from torpor_account.cloudwatch import service as cloudwatch
@@ -100,7 +101,7 @@ def test_an_answer_has_exactly_the_members_of_botocores_model(
     assert complaints(walk.answers[operation], CLAIMS[service].kept) == []
 
 
-@pytest.mark.parametrize(("service", "operation"), READS)
+@pytest.mark.parametrize(("service", "operation"), one_in(4, READS))
 def test_a_read_among_thousands_of_records_does_not_hold_the_loop_up(
     walks: dict[str, Walk], full: FullEndpoint, asking: Callable[[str], Any], service: str, operation: str
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_read_among_thousands_of_records_does_not_hold_the_loop_up(
             assert len(pieces_ms) < TRIES, f"the event loop was held up for {told(pieces_ms)} ms"
 
 
-@pytest.mark.parametrize(("service", "operation"), WRITES)
+@pytest.mark.parametrize(("service", "operation"), one_in(4, WRITES))
 def test_a_write_among_thousands_of_records_does_not_hold_the_loop_up(
     walks: dict[str, Walk], full: FullEndpoint, service: str, operation: str
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.lifecycle import (
     ENDPOINT_MOVES,
     INSTANCE_MOVES,
@@ -184,7 +185,7 @@ class InstanceLife(RuleBasedStateMachine):
         assert self.phase is InstancePhase.GONE
 
 
-LIVES = settings(max_examples=50, stateful_step_count=20, deadline=None)
+LIVES = settings(max_examples=tries(20), stateful_step_count=20, deadline=None)
 EndpointLife.TestCase.settings = InstanceLife.TestCase.settings = LIVES
 TestEndpointLife = EndpointLife.TestCase
 TestInstanceLife = InstanceLife.TestCase

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
+from tests.helpers.thorough_values import thorough
 from torpor_endpoint.core.placement import BUSY_MIN, SHARE, Placement
 from torpor_endpoint.core.routing.ready_slots import (
     LEVELS,
@@ -109,7 +111,9 @@ def test_the_thousandth_slot_takes_a_thousandth_of_the_models() -> None:
     assert {pick(name, after) for name in moved} == {999}
 
 
-@pytest.mark.parametrize("slots", [range(2), range(3), range(5), range(16), range(100), [0, 7, 30, 31, 33, 900]])
+@pytest.mark.parametrize(
+    "slots", [range(2), range(3), range(5), range(16), *thorough(range(100)), [0, 7, 30, 31, 33, 900]]
+)
 @pytest.mark.parametrize("place", [0, 1])
 def test_models_spread_evenly(slots: Collection[int], place: int) -> None:
     """Over their owners, and over their second slots: chi-square within five standard deviations of its mean."""
@@ -290,7 +294,7 @@ def test_a_router_of_several_takes_its_share_of_the_load_that_is_never_too_much(
 steps = st.tuples(st.sampled_from(["offer", "withdraw", "ask", "answer"]), st.integers(0, 5))
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(20))
 @given(st.lists(steps, max_size=30), st.lists(steps, max_size=30))
 def test_it_picks_the_first_in_order_that_is_not_busy_whatever_happened_before(
     before: list[tuple[str, int]], after: list[tuple[str, int]]

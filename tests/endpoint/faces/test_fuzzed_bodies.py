@@ -17,6 +17,7 @@ from tests.endpoint.faces.conftest import MODELS
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, put
 from tests.helpers.loop_watch import LoopWatch, Seen
+from tests.helpers.thorough_values import thorough
 
 CELLS = [float(cell) for cell in ROW.split(b",")]
 RAW = struct.pack("<4f", *CELLS)
@@ -97,7 +98,7 @@ def test_no_broken_body_is_torpors_own_failure(live: LiveEndpoint, number: int) 
     assert intact == {200: 4}
 
 
-@pytest.mark.parametrize("number", [60, pytest.param(6_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("number", thorough(60, 6_000))
 def test_broken_bodies_neither_hold_the_loop_up_nor_leave_anything_behind(tmp_path: Path, number: int) -> None:
     """In its best rounds, since the system takes some processor time by chance, and chores of the process fall into
     some."""

@@ -11,6 +11,7 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InstanceLife
@@ -113,8 +114,7 @@ async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
     [
         (SERVERLESS, PROVISIONED),
         (TO_ZERO, replace(TO_ZERO, instance_count=2)),
-        (MANAGED, replace(MANAGED, instance_count=2)),
-        (MANAGED, replace(PLAIN, instance_count=7)),
+        *thorough((MANAGED, replace(MANAGED, instance_count=2)), (MANAGED, replace(PLAIN, instance_count=7))),
     ],
 )
 def test_an_update_keeps_the_instances_that_it_waits_for_without_any_call(old: Variant, new: Variant) -> None:
@@ -188,7 +188,7 @@ def test_a_failed_update_keeps_the_instance_of_a_call_made_meanwhile() -> None:
     run(story(), 2 * HOUR_S)
 
 
-@pytest.mark.parametrize(("old", "callers", "left"), [(MANAGED, 0, 1), (MANAGED, 1, 3), (PLAIN, 1, 1)])
+@pytest.mark.parametrize(("old", "callers", "left"), [*thorough((MANAGED, 0, 1)), (MANAGED, 1, 3), (PLAIN, 1, 1)])
 def test_a_failed_update_releases_unused_instances_and_restores_a_fixed_count(
     old: Variant, callers: int, left: int
 ) -> None:

@@ -11,6 +11,7 @@ from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.timing import TIMING
@@ -30,7 +31,7 @@ class End(StrEnum):
     DIES_LATE = "dies late"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.lists(st.sampled_from(End), max_size=12))
 def test_the_pause_grows_with_failed_starts_and_is_short_after_a_ready_instance(ends: list[End]) -> None:
     async def story() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.helpers.processes import gone
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import PATIENCE_S
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.processes.zygote_client import Job
@@ -29,7 +30,7 @@ def spec(number: int) -> LaunchSpec:
     return LaunchSpec(Slot("e", "v", number), {"SAGEMAKER_MULTI_MODEL": "true"})
 
 
-@pytest.mark.parametrize("turns", [0, 1, 5, 50])
+@pytest.mark.parametrize("turns", [0, 5, *thorough(1, 50)])
 def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
         parent = warm_parent(tmp_path / "r", COMMAND)

@@ -19,6 +19,7 @@ from typing import Any, cast
 import pytest
 
 from tests.helpers.processes import children, gone, has_ended
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import parent as parent_of
@@ -275,7 +276,7 @@ def test_a_killed_whole_zygote_is_replaced_when_the_next_one_asks(tmp_path: Path
     run(tmp_path, story)
 
 
-@pytest.mark.parametrize("killed", Step)
+@pytest.mark.parametrize("killed", [Step.BOOSTERS, *thorough(*(step for step in Step if step != Step.BOOSTERS))])
 def test_a_killed_zygote_ends_its_children_and_no_others(tmp_path: Path, killed: Step) -> None:
     async def story(here: Ground) -> None:
         forked = {step: await here.fork(WantedStep(step)) for step in (Step.BARE, Step.BOOSTERS)}

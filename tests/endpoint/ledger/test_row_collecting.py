@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.account.helpers.databases import OpenPart
 from tests.helpers.counted_calls import calls_of
+from tests.helpers.example_counts import tries
 from tests.helpers.ledger_with_pages import ALWAYS_ON, FIRST_USE, NOON_S, LedgerWithPages, invocation, life
 from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
@@ -85,7 +86,7 @@ def test_a_minute_continues_after_it_was_written_and_after_a_restart(recorded: L
     recorded.ledger.close()
 
 
-@settings(max_examples=25, deadline=None)  # each on a file of its own
+@settings(max_examples=tries(10), deadline=None)  # each on a file of its own
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.booleans(), st.booleans()), max_size=30))
 def test_the_minutes_are_the_whole_traffic_whenever_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, bool, bool]]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingDatabase, FailingMachine
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, invocation, life
+from tests.helpers.thorough_values import thorough
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord
@@ -134,7 +135,7 @@ def test_rows_may_come_while_those_that_wait_are_counted() -> None:
     database.close()
 
 
-@pytest.mark.parametrize("kind", [DATABASE, COMMIT])
+@pytest.mark.parametrize("kind", [*thorough(DATABASE), COMMIT])
 def test_each_row_is_written_once_whatever_step_the_database_fails(kind: str) -> None:
     for first in range(60):
         machine, file = FailingMachine(kind), SqliteFile(":memory:", LEDGER)

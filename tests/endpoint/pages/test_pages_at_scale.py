@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.helpers.many_endpoints import ENDPOINTS, FULL, MODELS, ManyEndpoints, done, full_instance
+from tests.helpers.thorough_values import one_in
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.pages.app import PAGES
 
@@ -42,7 +43,7 @@ ELSEWHERE = {
 """Pages whose size does not follow from endpoints and models in memory, and what they are of."""
 
 
-@pytest.mark.parametrize("page", TARGETS)
+@pytest.mark.parametrize("page", one_in(2, TARGETS))
 def test_a_page_holds_the_loop_up_for_a_moment_at_most(
     page: PageName, tmp_path: Path, instance: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_one_warm_request(counted: tuple[LiveEndpoint, CallWindows], connections
     counted[1].check(Calls(*(MORE * most for most in ONE)), 1, call)
 
 
+@pytest.mark.thorough
 def test_requests_that_are_there_at_once(
     counted: tuple[LiveEndpoint, CallWindows], connections: list[HTTPConnection]
 ) -> None:

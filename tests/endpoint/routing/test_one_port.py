@@ -24,6 +24,7 @@ from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import packed, put
 from tests.endpoint.helpers.shared_ports import all_accept, connections, held
+from tests.helpers.thorough_values import one_in
 from tests.helpers.waiting import soon
 
 JSON = {"content-type": "application/x-amz-json-1.1"}
@@ -149,7 +150,7 @@ def tenant(live: LiveEndpoint) -> Credentials:
     return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("kind", one_in(2, REQUESTS))
 def test_a_request_gets_the_same_answer_of_each_process(live: LiveEndpoint, tenant: Credentials, kind: str) -> None:
     control, router = (answered(live, tenant, REQUESTS[kind], place) for place in (0, 1))
     assert router == control

@@ -387,7 +387,7 @@ async def job(scene: Scene) -> Books:
 
 
 @given(SCRIPTS, st.booleans(), st.frozensets(st.integers(0, 1)), st.booleans(), st.integers(0, 2))
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(24))
 def test_each_driver_gives_the_same_headers_the_same_retries_and_the_same_books(
     script: list[list[Outcome]], strict: bool, frames: frozenset[int], moving: bool, models_at: int
 ) -> None:

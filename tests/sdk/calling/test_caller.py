@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torpor
+from tests.helpers.example_counts import tries
 from tests.sdk.helpers.recording_server import Received, RecordingServer, Reply, reply, served, session_of
 from tests.sdk.helpers.small_models import CITIES, ROWS, answers
 from torpor.calling.caller import Caller
@@ -65,7 +66,7 @@ def test_a_request_is_the_one_that_boto3_sends() -> None:
     with served() as server, caller_of(server) as caller:
         boto3 = Session("AKIA", "secret").client("sagemaker-runtime", "us-east-1", endpoint_url=server.url)
 
-        @settings(max_examples=40)
+        @settings(max_examples=tries(16))
         @given(texts, st.binary(max_size=50), st.dictionaries(st.sampled_from(sorted(MEMBERS)), texts))
         def both(endpoint: str, body: bytes, members: dict[str, str]) -> None:
             caller.invoke(endpoint, body, **members)

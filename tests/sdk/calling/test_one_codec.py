@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import torpor
+from tests.helpers.thorough_values import one_in
 from torpor.hosting.shared_process import SharedProcess
 
 CSV, JSON, LINES, NPY = "text/csv", "application/json", "application/jsonlines", "application/x-npy"
@@ -196,7 +197,7 @@ def same(one: Any, other: Any) -> bool:
     return json.dumps(one) == json.dumps(other)  # nan is not equal to itself
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", one_in(3, FORMS))
 def test_the_client_and_http_have_one_outcome(serving: torpor.Local, name: str) -> None:
     form = FORMS[name]
     for model in MODELS:

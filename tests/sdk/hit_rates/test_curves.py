@@ -60,7 +60,7 @@ def test_a_trace_of_many_blocks_has_the_hits_of_a_replay(unit: bool) -> None:
     assert curve.hits.tolist() == [replayed_hits(trace, memory_bytes, int(size)) for size in curve.capacities_bytes]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(models=st.lists(st.integers(0, 9), min_size=1, max_size=120), cuts=st.lists(st.integers(0, 120), max_size=4))
 def test_blocks_may_be_cut_anywhere(models: list[int], cuts: list[int]) -> None:
     ids, size_bytes = np.array(models, np.int32), np.arange(1, 11, dtype=np.int64)

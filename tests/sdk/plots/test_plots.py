@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from tests.helpers.example_counts import tries
+from tests.helpers.thorough_values import one_in
 from torpor import plots
 from torpor.hit_rates.curves import Curve
 from torpor.plots import CostPoint, KeepAlivePoint, PolicyRow, formatting
@@ -75,7 +77,7 @@ def texts(figure: Figure) -> list[str]:
     return [" ".join(text.get_text().split()) for text in figure.findobj(Text) if text.get_visible()]
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", one_in(2, DRAWN))
 def test_a_figure_has_a_title_units_and_the_callers_note_and_saves_without_a_warning(name: str) -> None:
     figure, picture = DRAWN[name](), BytesIO()
     figure.savefig(picture, format="png", dpi=50)
@@ -358,7 +360,7 @@ def test_spread_labels_keep_their_order_and_a_gap_and_move_only_where_it_is_narr
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=8, unique=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(16), deadline=None)
 def test_labels_with_room_hide_neither_each_other_nor_a_point_nor_leave(places: list[tuple[int, int]]) -> None:
     bounds, spots = Box(0, 0, 700, 700), [Spot(100.0 * x, 100.0 * y) for x, y in places]
     points = [spot.around(4) for spot in spots]

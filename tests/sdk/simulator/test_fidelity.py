@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.thorough_values import thorough
 from tests.sdk.helpers.live_on_virtual_time import Answered, Span, lived
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_variant import Simulation
@@ -180,7 +181,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
     assert {answer.model for answer in story.answers if answer.failed} == {NAMES[1], NAMES[2]}
 
 
-@pytest.mark.parametrize("rests", [None, Rests("fixed", 2.0), Rests("histogram", 5.0)])
+@pytest.mark.parametrize("rests", [*thorough(None, Rests("fixed", 2.0)), Rests("histogram", 5.0)])
 def test_models_that_are_not_kept_are_unloaded_alike(rests: Rests | None) -> None:
     """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
     taken = profiles(6)
@@ -259,7 +260,7 @@ def test_a_variant_scales_out_and_in_alike(seed: int) -> None:
 
 
 # -- the comparison ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
+@pytest.mark.parametrize("otherwise", [*thorough("policy"), "profile", *thorough("placement")])
 def test_a_different_plan_makes_a_difference(otherwise: str) -> None:
     taken = profiles(12)
     given = SimulationInputs(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))

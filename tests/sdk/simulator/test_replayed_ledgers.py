@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import NOON_S
+from tests.helpers.thorough_values import thorough
 from tests.sdk.helpers.live_on_virtual_time import VARIANT, lived
 from tests.sdk.helpers.written_ledger import WrittenLedger
 from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
@@ -99,7 +100,7 @@ def counts_of(result: SimulationResult) -> Counts:
     return Counts(result.requests, result.warm, result.wakes, result.loads)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *thorough(1, 2)])
 def test_a_variant_that_sleeps_after_seconds_is_played_again_with_the_same_counts(tmp_path: Path, seed: int) -> None:
     live = happened(tmp_path, "sleepy", seed)
     result = simulate(LedgerFile(live.ledger), memory_bytes=ROOM)
@@ -108,7 +109,7 @@ def test_a_variant_that_sleeps_after_seconds_is_played_again_with_the_same_count
     assert not [note for note in result.assumed if "seconds of" in note or "set up" in note]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *thorough(1)])
 def test_a_serverless_variant_is_played_again_with_the_same_counts_and_the_same_bill(tmp_path: Path, seed: int) -> None:
     live = happened(tmp_path, "serverless", seed)
     result = simulate(LedgerFile(live.ledger), processors=4)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.thorough_values import thorough
 from tests.sdk.helpers.live_on_virtual_time import Lived, lived
 from tests.sdk.helpers.written_ledger import WrittenLedger
 from tests.sdk.simulator.test_fidelity import NAMES, SimulationInputs, machine, profiles, the_same, ticks, traffic
@@ -39,7 +40,7 @@ def with_scripts(seed: int) -> dict[str, ModelProfile]:
     return {name: changed(number, profile) for number, (name, profile) in enumerate(profiles(seed).items())}
 
 
-@pytest.mark.parametrize(("seed", "threads", "rate_hz"), [(31, 1, 4.0), (32, 2, 15.0), (33, 3, 30.0)])
+@pytest.mark.parametrize(("seed", "threads", "rate_hz"), [(32, 2, 15.0), *thorough((31, 1, 4.0), (33, 3, 30.0))])
 def test_scripts_and_other_models_take_turns_alike(seed: int, threads: int, rate_hz: float) -> None:
     taken = with_scripts(seed)
     disk_bytes = sum(profile.disk_bytes for profile in taken.values())  # a script's folder stays while it is loaded
@@ -50,7 +51,7 @@ def test_scripts_and_other_models_take_turns_alike(seed: int, threads: int, rate
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("size", "delay_s"), [(4, 0.0), (8, 0.03)])
+@pytest.mark.parametrize(("size", "delay_s"), [*thorough((4, 0.0)), (8, 0.03)])
 def test_requests_share_predictions_alike(size: int, delay_s: float) -> None:
     """Every other model has requests that may share one."""
     taken = {

@@ -99,6 +99,7 @@ def test_an_error_is_in_percent() -> None:
     assert error_percent("instances", MEASURED, off) == 0
 
 
+@pytest.mark.thorough
 def test_a_short_run_reports_every_measure_and_experiment() -> None:
     results = run(seeds=2, seconds=1e4)
     assert [row["measure"] for row in results["errors_percent"]] == ["cold_share", "instances", "utilisation"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from tests.helpers.memory import peak_bytes
 from torpor.workloads import (
     BURSTY,
@@ -50,7 +51,7 @@ def test_a_seed_gives_the_same_trace_and_stands_in_its_repr(make: Callable[[int]
     assert "seed=7" in repr(trace)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(8), deadline=None)
 @given(
     gaps=st.sampled_from([TIMER, POISSON, BURSTY, SESSIONS]),
     rhythm=st.sampled_from([Rhythm(sharpness=0), DAILY]),
@@ -123,6 +124,7 @@ def test_calibrated_traffic_has_the_rate_that_was_asked_for() -> None:
     assert len(times_s) == pytest.approx(0.5 * 7 * DAY_S, rel=0.1)
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_length() -> None:
     def peak(duration_s: float) -> int:
         trace = zipf(100, rate_hz=2_000, duration_s=duration_s)

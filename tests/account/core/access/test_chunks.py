@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_account.core.access.chunks import ChunkSignatures
 from torpor_account.core.access.claims import BadSignature, Claim, Flaw
 
@@ -55,7 +56,7 @@ def test_awss_examples_are_accepted_in_any_pieces(piece: int) -> None:
     verify(WHOLE_TRAILED, trailing=True, piece=piece)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(24))
 @given(trailing=st.booleans(), data=st.data())
 def test_no_changed_bit_is_accepted(trailing: bool, data: st.DataObject) -> None:
     whole = WHOLE_TRAILED if trailing else WHOLE

@@ -397,7 +397,7 @@ def documents(principals: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     return st.builds(lambda version, listed: {**version, "Statement": listed}, versions, found)
 
 
-@settings(max_examples=tries(100))
+@settings(max_examples=tries(40))
 @given(
     identity=st.lists(documents(), max_size=2),
     boundary=st.none() | documents(),
@@ -428,7 +428,7 @@ def test_every_decision_is_the_oracles(  # type: ignore[no-untyped-def]
     assert decision.allowed is policy_oracle.allowed(caller, action, resource, context, of_bucket)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(80))
 @given(pattern=st.text("ab*?:", max_size=8), text=st.text("ab*?:\n", max_size=8))
 def test_wildcards_match_as_regular_expressions_do(pattern: str, text: str) -> None:
     one = user(policy(on({"StringLike": {"k": pattern}})))

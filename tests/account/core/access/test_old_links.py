@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers.signed_requests import HOST, KEY, SECRET
+from tests.helpers.example_counts import tries
 from torpor_account.core.access.claims import BadSignature, Flaw, SignedRequest
 from torpor_account.core.access.old_links import SIGNED, OldClaim, check_old_link, old_claim_of, old_signature
 from torpor_account.core.access.signatures import MISMATCH
@@ -40,7 +41,7 @@ def verify(request: SignedRequest, now_s: float | None = None, bucket: str | Non
     check_old_link(claim, request, SECRET, bucket, int(claim.expires) if now_s is None else now_s)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(24))
 @given(
     method=st.sampled_from(["GET", "PUT", "DELETE"]),
     key=WORDS,
@@ -54,7 +55,7 @@ def test_what_botocore_signs_is_accepted(method, key, query, headers, token) -> 
     verify(link(method, f"/bu/{quote(key)}", urlencode(query, quote_via=quote), headers, token))
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(60))
 @given(data=st.data())
 def test_no_changed_bit_of_a_link_is_accepted(data: st.DataObject) -> None:
     request = link(query="versionId=null", headers={"x-amz-acl": "private"}, token="t0ken")

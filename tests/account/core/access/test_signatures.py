@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers.signed_requests import HOST, KEY, SECRET, signed
+from tests.helpers.example_counts import tries
 from torpor_account.core.access.claims import BadSignature, Claim, Flaw, SignedRequest, claim_of
 from torpor_account.core.access.signatures import (
     OTHERS,
@@ -50,7 +51,7 @@ def refused(request: SignedRequest, body: bytes = b"", *, s3: bool = False, now_
     return found.value
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(24))
 @given(
     service=st.sampled_from(["sagemaker", "sts", "s3"]),
     method=st.sampled_from(["GET", "POST", "PUT"]),
@@ -109,7 +110,7 @@ def mutants(request: SignedRequest, body: bytes) -> st.SearchStrategy[tuple[Sign
 INVOKE = {TARGET: "tenant-a/house.tar.gz", "content-type": "text/csv"}
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(80))
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("service", "target", "headers"),
@@ -130,7 +131,7 @@ def test_no_change_of_a_signed_request_is_accepted(service, target, headers, dat
     assert (mutant._replace(headers=stripped), other) == (request, body)
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(60))
 @given(data=st.data())
 def test_no_change_of_a_link_is_accepted(data: st.DataObject) -> None:
     request = signed("s3", "GET", "/bu/key?versionId=null", token="t0ken", link=True)

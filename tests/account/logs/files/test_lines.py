@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_account.logs.files import lines
 from torpor_account.logs.files.lines import BLOCK_BYTES, LINE_MAX_BYTES
 
@@ -17,7 +18,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 texts = st.lists(st.sampled_from([0, 1, 7, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 100_000]), max_size=8)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(texts, st.booleans())
 def test_both_directions_read_every_line_once_and_whole(log: Path, sizes: list[int], ended: bool) -> None:
     written = [b"x" * size + b"\n" for size in sizes]
@@ -30,7 +31,7 @@ def test_both_directions_read_every_line_once_and_whole(log: Path, sizes: list[i
     assert back[::-1] == ahead
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=20), st.integers(0, 100))
 def test_aligned_is_where_the_next_line_begins(log: Path, sizes: list[int], offset: int) -> None:
     log.write_bytes(b"".join(b"x" * size + b"\n" for size in sizes))

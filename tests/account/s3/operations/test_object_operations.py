@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers.s3_server import client
+from tests.helpers.example_counts import tries
 
 STRANGE = [
     "pp",
@@ -52,7 +53,7 @@ def test_a_key_may_be_anything(s3: Any, bucket: str) -> None:
 
 
 @given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(16), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_object_of_any_key_is_stored_listed_and_deleted(s3: Any, bucket: str, key: str) -> None:
     s3.put_object(Bucket=bucket, Key=key, Body=b"x")
     assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"x"

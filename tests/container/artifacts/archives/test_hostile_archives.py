@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 from benchmarks.hostile.archives import ARCHIVES, ESCAPED
 from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
+from tests.helpers.example_counts import tries
+from tests.helpers.thorough_values import thorough
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.errors import ArtifactInvalid
 from torpor_container.wire import Fault
@@ -186,7 +188,7 @@ def lying_tar(members: list[tuple[str, bytes, str, bytes]]) -> bytes:
     return tar.getvalue() + bytes(1024)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @example(members=[("l", b"2", "..", b""), ("l/x", b"0", "", b"escaped")], flipped=0)
 @given(members=MEMBERS, flipped=st.integers(0, 3))
 def test_a_hostile_archive_never_escapes_the_folder_or_exceeds_the_limits(
@@ -209,7 +211,7 @@ def test_a_hostile_archive_never_escapes_the_folder_or_exceeds_the_limits(
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *thorough(2)])
 def test_no_archive_of_the_benchmark_leaves_its_folder(kind: str, seed: int, tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (archive := tmp_path / "archive").write_bytes(ARCHIVES[kind](random.Random(seed)))

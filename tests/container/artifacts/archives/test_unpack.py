@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
+from tests.helpers.example_counts import tries
 from torpor_container.artifacts.archives.decompression import MEMBERS_MAX
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.seals import Seal
@@ -103,7 +104,7 @@ def test_modes_of_the_archive_are_dropped(tmp_path: Path) -> None:
 NAMES = st.lists(st.text("abcé .-_", min_size=1, max_size=70).filter(lambda s: s.strip(". ")), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(24), deadline=None)
 @given(
     files=st.dictionaries(NAMES.map("/".join), st.binary(max_size=1500), min_size=1, max_size=5),
     form=st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),

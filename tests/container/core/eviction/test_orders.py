@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor_container.core.eviction import (
     FIFO,
     GDSF,
@@ -284,7 +285,7 @@ def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -
     assert (chosen.keeps("far", 0), chosen.keeps("never", 1000)) == (True, False)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(24))
 @given(
     seed=st.integers(0, 10_000),
     sizes=st.sampled_from([(7,), (1, 2, 3), (5, 77, 1000), tuple(range(1, 4000, 37))]),

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from tests.container.helpers.format_models import Trained
 from tests.container.helpers.script_processes import started, write_script
+from tests.helpers.thorough_values import thorough
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
 from torpor_container.formats.script.handler_context import Headers
 from torpor_container.invocation import Invocation, Reply
@@ -205,7 +206,7 @@ def test_a_script_without_model_fn_gets_the_model_beside_it(
     assert json.loads(reply.body) == ["RandomForestRegressor", trained.forest.predict([[1, 2, 3, 4]])[0]]
 
 
-@pytest.mark.parametrize("file", ["model.ubj", "model.onnx", "model.skops"])
+@pytest.mark.parametrize("file", ["model.ubj", "model.onnx", *thorough("model.skops")])
 def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(
     invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path], file: str
 ) -> None:

@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests.helpers.example_counts import tries
 from torpor_container.formats import Conventions
 from torpor_container.formats.sklearn import estimators
 from torpor_container.formats.sklearn.forests import quicken
@@ -61,7 +62,7 @@ def bytes_of(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "outputs"), FITTED)
-@settings(max_examples=30)
+@settings(max_examples=tries(12))
 @given(wild)
 def test_the_answers_are_the_forests_own_to_the_bit(kind: str, outputs: int, rows: NDArray[np.float64]) -> None:
     forest, quick = fitted(kind, outputs)

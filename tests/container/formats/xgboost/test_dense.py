@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from tests.helpers.thorough_values import thorough
 from torpor_container.content import Rows
 from torpor_container.content.media import NPY
 from torpor_container.formats import Conventions
@@ -141,7 +142,7 @@ def test_no_more_rows_than_a_piece_has_are_predicted_at_once(count: int) -> None
 
 
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
-@pytest.mark.parametrize("kind", ["squared error", *OTHERS])
+@pytest.mark.parametrize("kind", [*thorough("squared error", "linear"), "dart"])
 def test_no_large_answer_stays_with_the_thread_that_predicted_once_the_model_is_closed(kind: str) -> None:
     """XGBoost lets go of it only where the booster is freed on that same thread."""
     held: list[int] = []

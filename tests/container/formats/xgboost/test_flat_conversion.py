@@ -12,6 +12,7 @@ import xgboost
 
 from tests.container.helpers.boosters_of_all_objectives import COLUMNS, OBJECTIVES, asked, booster, training
 from tests.container.helpers.boosters_of_other_kinds import KINDS
+from tests.helpers.thorough_values import thorough
 from torpor_container.formats.xgboost import flat_conversion, flat_serving
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.formats.xgboost.flat_serving import TRANSFORMS, BoosterFacts
@@ -41,7 +42,7 @@ def assert_equal_to_the_bit(pair: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *thorough(*range(1, 5))])
 def test_all_objectives_are_answered_to_the_bit(objective: str, seed: int) -> None:
     more: tuple[dict[str, Any], ...] = (
         {},

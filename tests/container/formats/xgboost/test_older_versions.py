@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.thorough_values import thorough
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.xgboost import older_versions
@@ -47,9 +48,8 @@ def load(directory: Path, conventions: Conventions = Conventions()) -> ServableM
 @pytest.mark.parametrize(
     ("name", "saved", "expected"),
     [
-        ("xgboost-model", "booster-0.90.model", BOOSTER),
         ("xgboost-model", "booster-0.90.pkl", BOOSTER),
-        ("booster.pkl", "booster-1.2.0.pkl", BOOSTER),
+        *thorough(("xgboost-model", "booster-0.90.model", BOOSTER), ("booster.pkl", "booster-1.2.0.pkl", BOOSTER)),
         ("model.joblib", "classifier-1.2.0.pkl", CLASSIFIER),
     ],
 )
@@ -121,8 +121,10 @@ class Doing:
     [
         ("import time; time.sleep(60)", LoadFailed, "did not read it within 1 s"),
         ("bytearray(2**31)", LoadOutOfMemory, "out of memory"),
-        ("import os; os._exit(3)", LoadFailed, "exit code 3"),
-        ("1", LoadFailed, "holds an object of type NoneType, and no booster"),
+        *thorough(
+            ("import os; os._exit(3)", LoadFailed, "exit code 3"),
+            ("1", LoadFailed, "holds an object of type NoneType, and no booster"),
+        ),
     ],
 )
 def test_the_read_of_an_old_model_has_limits_and_harms_no_other_process(

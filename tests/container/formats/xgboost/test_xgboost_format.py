@@ -16,6 +16,7 @@ import xgboost
 
 from tests.container.helpers.format_models import Trained
 from tests.container.helpers.served_models import CONVENTIONS, ROW, answer, backwards, load
+from tests.helpers.thorough_values import thorough
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.xgboost import boosters
@@ -193,7 +194,7 @@ OLD = (
 
 @pytest.mark.parametrize(
     "content",
-    [b"binf" + OLD + b"gbtree", b"bs64\t" + base64.b64encode(OLD + b"gbtree"), OLD + b"gbtree"],
+    [b"binf" + OLD + b"gbtree", *thorough(b"bs64\t" + base64.b64encode(OLD + b"gbtree"), OLD + b"gbtree")],
     ids=["headed", "base64", "without a head"],
 )
 def test_the_old_binary_format_of_xgboost_is_a_load_failure_that_says_what_to_do(

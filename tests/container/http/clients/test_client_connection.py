@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.example_counts import tries
 from tests.helpers.waiting import soon
 from torpor_container.transport.parts import IN_PARTS
 
@@ -101,7 +102,7 @@ def test_a_client_that_waits_to_send_an_empty_body_is_asked_for_it(server: Addre
 
 @given(cuts=st.lists(st.integers(0, 400), max_size=6))
 @example(cuts=[len(post("/now/invocations", b"0")) + 1])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(16), deadline=None)
 def test_however_the_bytes_are_cut_every_request_is_answered_in_its_turn(server: Address, cuts: list[int]) -> None:
     paths = [*WAYS[:3], "/a", *WAYS[:2], "/models/m/invoke", "/a/invocations"]
     stream = b"".join(post(path, b"%d" % number) for number, path in enumerate(paths))

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.read_heads import ReadHeads
+from tests.helpers.example_counts import tries
 from torpor_container.http.messages.body_framing import CHUNKS_AT_ONCE
 from torpor_container.http.messages.request_heads import RequestHead, RequestRefused
 from torpor_container.http.messages.request_reader import RequestReader
@@ -126,7 +127,7 @@ def streams(draw: st.DrawFn) -> bytes:
     b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n", list(range(80))
 )
 @example(b"chunkedGET / HTTP/1.1\r\nx-a: b\r\r\n\n\r\n\r\n", [32])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_what_is_accepted_means_the_same_to_httptools_however_it_is_cut(data: bytes, cuts: list[int]) -> None:
     whole, cut = Reading(), Reading()
     whole.take(data)
@@ -138,7 +139,7 @@ def test_what_is_accepted_means_the_same_to_httptools_however_it_is_cut(data: by
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_no_bytes_break_the_reader(data: bytes) -> None:
     reading = Reading()
     reading.take(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + data)

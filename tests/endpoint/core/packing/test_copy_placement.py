@@ -18,6 +18,7 @@ from tests.endpoint.core.packing.helpers.packed import (
     instance,
     strategies,
 )
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.components.component_records import PlacementStrategy
 from torpor_endpoint.core.packing.compute_amounts import (
     MEMORY_SHARE,
@@ -30,7 +31,7 @@ from torpor_endpoint.core.packing.copy_placement import place, place_all, place_
 from torpor_endpoint.core.packing.packed_instances import CopyId, PackedCopy, PackedInstance
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(60))
 @given(copies(), fleets())
 def test_all_are_placed_exactly_where_a_search_of_every_way_finds_one(
     wanted: list[PackedCopy], instances: list[PackedInstance]
@@ -43,7 +44,7 @@ def test_all_are_placed_exactly_where_a_search_of_every_way_finds_one(
         assert fit(wanted, instances, [index[places[one.name]] for one in wanted])
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(60))
 @given(st.integers(0, 6), st.integers(1, 9), st.integers(0, 8), strategies, fleets())
 def test_copies_of_one_component_are_placed_one_at_a_time_as_long_as_one_fits(
     count: int, memory: int, quarters: int, strategy: PlacementStrategy, instances: list[PackedInstance]
@@ -130,7 +131,7 @@ def test_a_greedy_order_that_fails_is_mended_by_the_search() -> None:
     assert [sum(one.needs.memory_mib for one in tight if places[one.name] == number) for number in (0, 1)] == [8, 8]
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(40))
 @given(copies(), fleets(), st.data())
 def test_a_copy_for_one_type_of_instance_is_on_no_other(
     wanted: list[PackedCopy], instances: list[PackedInstance], data: st.DataObject

@@ -42,7 +42,7 @@ def of_pools(draw: st.DrawFn) -> list[PackedInstance]:
     return found
 
 
-@settings(max_examples=tries(100))
+@settings(max_examples=tries(40))
 @given(st.integers(1, 70), st.sampled_from((None, *SIZES)), of_pools(), st.integers(0, 5))
 def test_a_further_instance_is_of_the_best_pool_that_helps_and_only_an_empty_one_makes_way(
     memory: int, only: str | None, instances: list[PackedInstance], most: int

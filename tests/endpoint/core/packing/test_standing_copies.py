@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.endpoint.core.packing.helpers.packed import SIZE, copies, copy
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.packing.compute_amounts import total
 from torpor_endpoint.core.packing.packed_instances import PackedCopy
 from torpor_endpoint.core.packing.standing_copies import InstancePlace, StandingCopies
@@ -12,7 +13,7 @@ from torpor_endpoint.core.resource_records import ScaleIn, ScaleInStrategy
 THREE = [InstancePlace(number, SIZE) for number in range(3)]
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(40))
 @given(st.lists(st.tuples(copies(6), st.booleans()), max_size=8))
 def test_no_instance_ever_has_more_than_it_can_hold(rounds: list[tuple[list[PackedCopy], bool]]) -> None:
     standing, there = StandingCopies(), dict[str, PackedCopy]()

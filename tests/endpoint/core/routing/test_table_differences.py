@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
+from tests.helpers.example_counts import tries
 from torpor_endpoint.core.routing.table_differences import (
     Differences,
     TableSource,
@@ -109,7 +110,7 @@ class Followed(RuleBasedStateMachine):
 
 
 TestFollowed = Followed.TestCase
-TestFollowed.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestFollowed.settings = settings(max_examples=tries(24), stateful_step_count=30, deadline=None)
 
 
 def source(rows: Mapping[str, Row]) -> TableSource[str, Row]:

@@ -112,6 +112,7 @@ def searched(seed: int, jobs: int, strategy: str) -> float:
     return min(result.loss for result in results)
 
 
+@pytest.mark.thorough
 def test_the_bayesian_strategy_finds_better_values_than_a_random_one_with_as_many_jobs() -> None:
     seeds = range(20)
     informed = sorted(searched(seed, 40, "Bayesian") for seed in seeds)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import ThreadlessTime
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import reached as really_reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
@@ -304,7 +305,7 @@ def test_a_rollback_that_fails_leaves_both_fleets_and_another_update_mends_it() 
     told(story)
 
 
-@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+@pytest.mark.parametrize("policy", [*thorough(CANARY), ROLLING])
 def test_a_control_that_starts_anew_in_mid_rollout_adopts_both_fleets_and_goes_on(policy: RolloutPolicy) -> None:
     async def story(shop: Shop) -> None:
         await shop.update(policy)
@@ -403,7 +404,7 @@ def test_a_restart_between_two_configurations_without_the_new_image_serves_the_o
 OLD_IMAGE = replace(BLUE, containers=(Container("old", "s3://b/old"),))
 
 
-@pytest.mark.parametrize("policy", [CANARY, ROLLING])
+@pytest.mark.parametrize("policy", [CANARY, *thorough(ROLLING)])
 @pytest.mark.parametrize("alarmed", [False, True])
 def test_a_restart_without_the_old_image_serves_the_new_fleet_and_says_why(
     policy: RolloutPolicy, alarmed: bool

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.services.helpers.async_scene import Scene, played
-from tests.endpoint.services.helpers.failing_machine import KINDS, FailingMachine
+from tests.endpoint.services.helpers.failing_machine import DATABASE, KINDS, FailingMachine
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import reached
 from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncState
@@ -47,8 +48,8 @@ def earned(scene: Scene, number: int, body: bytes) -> tuple[object, ...]:
     return AsyncState.COMPLETED, 1, b"ONE" if body == b"one" else b"TWO", None
 
 
-@pytest.mark.parametrize("away", [1, pytest.param(7, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("away", [1, *thorough(7)])
+@pytest.mark.parametrize("kind", [*thorough(DATABASE), *(kind for kind in KINDS if kind != DATABASE)])
 def test_each_accepted_request_ends_as_it_earned_whatever_step_the_machine_fails(
     tmp_path: Path, kind: str, away: int
 ) -> None:

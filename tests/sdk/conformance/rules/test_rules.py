@@ -55,8 +55,8 @@ def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: 
         assert not_kept(checked(port, material, {base, *others})) == []
 
 
-FEW = set(list(FAULTS)[::4])
-"""Faults of each use and kind; the others take a minute more."""
+FEW = set(list(FAULTS)[::8])
+"""Faults of each use and kind; the others take over a minute more."""
 faults = [pytest.param(fault, marks=() if fault in FEW else pytest.mark.thorough) for fault in FAULTS]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import NOON_S
+from tests.helpers.thorough_values import thorough
 from tests.sdk.helpers.live_components import Rescaled, copies_of, lived_components
 from tests.sdk.helpers.live_on_virtual_time import ENDPOINT
 from tests.sdk.helpers.written_ledger import WrittenLedger
@@ -88,7 +89,7 @@ def both(folder: Path, capacity: Variant, copies: list[Variant], seed: int, **st
     return live, Counts(again.requests, again.warm, again.failed, len(again.copy_lives))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *thorough(1)])
 def test_copies_that_sleep_are_played_again_with_the_same_counts(tmp_path: Path, seed: int) -> None:
     live, again = both(tmp_path, MANAGED, [copies_of(name, 0, 2048) for name in NAMES], seed)
     assert again == live
@@ -154,9 +155,7 @@ COLOURS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("copies", "room_bytes"), [(0, 60_000), (1, 20_000), pytest.param(2, 30_000, marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize(("copies", "room_bytes"), [(1, 20_000), *thorough((0, 60_000), (2, 30_000))])
 def test_adapters_are_played_again_with_the_same_loads(tmp_path: Path, copies: int, room_bytes: int) -> None:
     rng = random.Random(copies)
     calls = [

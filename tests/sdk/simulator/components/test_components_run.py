@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.simulator.components.component_scenario import ComponentScenario
 from torpor.simulator.components.component_setup import ComponentSetup, CopyScaling
 from torpor.simulator.components.components_result import ComponentsResult
@@ -144,7 +145,7 @@ def test_a_part_of_a_core_is_as_slow_and_processors_without_one_are_shared() -> 
     assert played(both, calls).latencies.mean_s == pytest.approx(0.2, rel=0.05)  # four requests, two processors
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(10), deadline=None)
 @given(st.integers(1, 12), st.integers(0, 2), st.booleans(), st.integers(1, 3), st.integers(0, 99))
 def test_every_request_ends_once(models: int, copies: int, strict: bool, most: int, seed: int) -> None:
     trace = zipf(models, 1.0, 5.0, 120.0, seed, gaps=POISSON)

@@ -119,7 +119,7 @@ def simulated(capacity: Variant, sizes: Kinds, story: list[Change]) -> list[Plac
         pytest.param(FIXED, id="fixed"),
         pytest.param(IDLE, id="idle", marks=pytest.mark.thorough),
         pytest.param(CONSOLIDATION, id="consolidation", marks=pytest.mark.thorough),
-        pytest.param(KEPT, id="kept"),
+        pytest.param(KEPT, id="kept", marks=pytest.mark.thorough),
     ],
 )
 @settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))

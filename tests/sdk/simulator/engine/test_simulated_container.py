@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.simulator.engine.call_records import FOUND, SimulatedCall
 from torpor.simulator.engine.consistency import ConsistencyCheck
 from torpor.simulator.engine.simulated_variant import Simulation
@@ -96,7 +97,7 @@ def test_an_instance_is_drained_when_its_last_container_has_answered() -> None:
     assert life.ended_s >= calls[0].done_s > 100.0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(6), deadline=None)
 @given(st.integers(0, 1000), st.integers(0, 2), st.integers(0, 2), st.booleans())
 def test_containers_that_take_no_time_change_no_decision(seed: int, before: int, after: int, grows: bool) -> None:
     profiles = {

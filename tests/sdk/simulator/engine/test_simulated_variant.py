@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.call_records import FOUND, SimulatedCall
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
@@ -135,7 +136,7 @@ class Diligent(Simulation):
         self._sizing = DiligentRounds(self.kernel, self, self.plan.sizes, learned, self._calls.traffic)
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(16))
 @given(
     gaps_s=st.lists(st.sampled_from([0.0, 0.01, 0.5, 7.0, 45.0, 70.0]), min_size=1, max_size=80),
     floor=st.integers(0, 2),
@@ -185,7 +186,7 @@ def test_a_variant_at_zero_runs_nothing_and_a_burst_of_calls_is_one_wake() -> No
     assert calls[0].done_s - calls[0].arrived_s >= ROOMY.wake_s
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(16))
 @given(
     times=st.lists(st.floats(0.0, 300.0), min_size=1, max_size=60).map(sorted),
     models=st.lists(st.sampled_from("abcdefgh"), min_size=60, max_size=60),

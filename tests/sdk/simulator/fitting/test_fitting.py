@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import torpor
+from tests.helpers.example_counts import tries
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, read_profiles, write
@@ -70,7 +71,7 @@ def line_of(result: Fitted, what: str, tier: str) -> FittedLine:
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------
-@settings(max_examples=25)
+@settings(max_examples=tries(10))
 @drawn(
     st.integers(0, 2**32 - 1),
     st.floats(0.001, 1.0),
@@ -308,6 +309,7 @@ def test_a_single_model_takes_no_room_and_is_named_after_its_variant(tmp_path: P
     assert (result.wake_s, result.assumed, result.laws) == (0.4, (), ())
 
 
+@pytest.mark.thorough
 @settings(max_examples=10)
 @drawn(st.integers(0, 2**32 - 1), st.floats(0.02, 0.8), st.floats(0.02, 0.8))
 def test_spreads_are_found_again(seed: int, predict_sigma: float, load_sigma: float) -> None:

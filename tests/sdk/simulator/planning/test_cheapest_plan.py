@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import torpor
 from tests.helpers.example_counts import tries
+from tests.helpers.thorough_values import thorough
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
 from torpor.simulator.engine.call_records import SimulatedCall
@@ -62,7 +63,7 @@ def test_a_goal_prints_as_a_sentence() -> None:
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
-@settings(max_examples=tries(12))
+@settings(max_examples=tries(6))
 @given(
     seed=st.integers(0, 10_000),
     models=st.integers(3, 20),
@@ -83,7 +84,7 @@ def test_no_cheaper_variant_that_is_always_on_meets_the_goal(
     assert all(one.result is not None and goal.met(one.result) for one in found)
 
 
-@pytest.mark.parametrize("seed", [5, 18, pytest.param(21, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seed", [5, *thorough(18, 21)])
 def test_no_cheaper_variant_that_sleeps_meets_the_goal(seed: int) -> None:
     """Each one simulated to its end. With another policy than the always-on one's, two of them cost a cent less: loads
     keep an instance awake."""
@@ -142,7 +143,7 @@ def test_a_request_near_the_end_of_a_queued_load_meets_the_goal() -> None:
     assert [one.meets for one in looked.found()] == [True]
 
 
-@settings(max_examples=tries(20))
+@settings(max_examples=tries(10))
 @given(
     seed=st.integers(0, 10_000),
     models=st.integers(2, 40),
@@ -294,6 +295,7 @@ def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> N
     assert found.best.peak_late == 0
 
 
+@pytest.mark.thorough
 def test_the_cost_of_a_variant_that_sleeps_counts_the_whole_of_a_long_trace() -> None:
     """In its busiest stretch it never does, and in an hour's pause it does."""
     trace, space = recorded(quiet_and_a_crowd()), PlanSpace(("ml.m5.large",), 1, ("LRU",), (60.0,))
@@ -306,6 +308,7 @@ def test_the_cost_of_a_variant_that_sleeps_counts_the_whole_of_a_long_trace() ->
     assert long.apart["serverless, an endpoint per model"].cost == short.apart["serverless, an endpoint per model"].cost
 
 
+@pytest.mark.thorough
 def test_a_variant_that_its_requests_keep_awake_is_not_simulated_over_a_long_trace() -> None:
     trace, asleep = recorded((10.0 * number, "a") for number in range(400)), Scenario(instances_min=0, instances_max=1)
     space = PlanSpace(("ml.m5.large",), 1, ("LRU",), keep_alives=("fixed",))
@@ -587,7 +590,7 @@ def test_a_plan_is_shown_in_some_lines() -> None:
     assert len(repr(plan(TEXT, slo_s=0.5, quantile=0.9, space=TINY, seeds=1))) < 6_000
 
 
-@pytest.mark.parametrize(("quantile", "drawn_slos"), [(0.99, 1), (0.9, 0)])
+@pytest.mark.parametrize(("quantile", "drawn_slos"), [(0.99, 1), *thorough((0.9, 0))])
 def test_the_picture_of_a_plan_has_the_slo_where_it_is_one_of_the_p99(quantile: float, drawn_slos: int) -> None:
     """A plan for another quantile would seem to miss it: the axis is the p99."""
     pytest.importorskip("matplotlib")

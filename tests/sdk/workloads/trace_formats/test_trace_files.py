@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.example_counts import tries
 from torpor.errors import MissingExtra
 from torpor.extras import require
 from torpor.workloads import BadTrace, Chunk, Recorded, read, recorded, requests, write, zipf
@@ -52,7 +53,7 @@ def test_request_sizes_are_read_back_too(tmp_path: Path, kind: str) -> None:
     assert [back.names[model] for model in only.models] == ["b", "a"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.floats(0, 1e12), st.text(st.characters(exclude_categories=["C"]), min_size=1)), min_size=1

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from tests.helpers.example_counts import tries
 from torpor_container.content.recordio import field, framed, varint
 from torpor_container.formats.script.encodings.recordio_protobuf import (
     NoRecords,
@@ -89,7 +90,7 @@ def test_rows_are_the_bytes_that_the_library_writes(dtype: Any, labels: Any, kin
     assert written(rows, labels) == by_the_library(rows, labels)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=tries(24))
 @given(
     rows=st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=3, max_size=3), min_size=1, max_size=4),
     dtype=st.sampled_from([np.float32, float, int]),
@@ -146,7 +147,7 @@ def test_a_body_that_holds_no_such_records_says_why(body: bytes, why: str) -> No
         rows_of(body)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=tries(80))
 @given(body=st.binary(max_size=60), cut=st.integers(0, 200), flip=st.integers(0, 200))
 def test_no_bytes_raise_anything_else(body: bytes, cut: int, flip: int) -> None:
     changed = bytearray(written(sparse.csr_matrix(DENSE)))

@@ -12,12 +12,14 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.endpoint.services.helpers.failing_machine import (
+    DISK,
     KINDS,
     FailingDatabase,
     FailingMachine,
     FailingStorage,
     FailingThreads,
 )
+from tests.helpers.thorough_values import thorough
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import EmbeddedStorage
 from torpor_account.s3.object_store import ObjectStore
@@ -130,8 +132,8 @@ class Jobs:
 CONTAINER = Container("torpor")
 
 
-@pytest.mark.parametrize("away", [1, pytest.param(5, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("away", [1, *thorough(5)])
+@pytest.mark.parametrize("kind", [*thorough(DISK), *(kind for kind in KINDS if kind != DISK)])
 def test_each_job_ends_as_it_earned_whatever_step_the_machine_fails(tmp_path: Path, kind: str, away: int) -> None:
     machine = FailingMachine(kind)
 

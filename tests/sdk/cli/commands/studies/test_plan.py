@@ -151,7 +151,7 @@ def test_a_plan_without_an_answer_prints_the_reason(run: Run, models: str, slo_m
 
 
 def test_json_has_the_plan_and_what_deploys_it(run: Run) -> None:
-    done = run("calls.csv", "--slo-ms", "5000", "--quantile", "0.5", "--policy", "LRU", "--json")
+    done = run("calls.csv", *TYPES, "--slo-ms", "5000", "--quantile", "0.5", "--policy", "LRU", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
     output = json.loads(done.stdout)
     assert undocumented("plan", output) == set()
@@ -181,7 +181,7 @@ def test_aws_strict_leaves_out_what_aws_does_not_have(run: Run) -> None:
 
 
 def test_json_without_a_plan_has_the_reason_and_the_same_code(run: Run) -> None:
-    done = run("calls.csv", "--slo-ms", "0.001", "--policy", "LRU", "--json")
+    done = run("calls.csv", *TYPES, "--slo-ms", "0.001", "--policy", "LRU", "--json")
     output = json.loads(done.stdout)
     assert (done.exit_code, output["plan"], output["create_endpoint_config"]) == (ExitCode.NO_PLAN, None, None)
     assert "Nothing meets that" in output["answer"]
@@ -189,7 +189,7 @@ def test_json_without_a_plan_has_the_reason_and_the_same_code(run: Run) -> None:
 
 def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
     done = run(
-        TRACE.replace("rate_hz=2", "rate_hz=60"),
+        TRACE.replace("rate_hz=2", "rate_hz=20"),
         "--instance-type",
         "ml.t2.medium",
         "--instances-max",
@@ -204,7 +204,7 @@ def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
 
 def test_azures_trace_is_planned_for_too(run: Run) -> None:
     Path("2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,f,12,1\n")
-    done = run("2021.txt", "--slo-ms", "60000", "--seeds", "1")
+    done = run("2021.txt", *TYPES, "--slo-ms", "60000", "--seeds", "1")
     assert (done.exit_code, "2 requests" in done.stdout) == (0, True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.thorough_values import one_in
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_variant import Simulation, VariantReading
 from torpor.simulator.engine.variant.variant_plan import Machine, VariantPlan
@@ -108,7 +109,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("busy", "changes"), CASES, ids=str)
+@pytest.mark.parametrize(("busy", "changes"), one_in(2, CASES), ids=str)
 def test_instances_apart_tell_the_story_that_they_tell_together(busy: str, changes: dict[str, Any]) -> None:
     apart, together = (story(f"{busy} {changes}", BUSY[busy], apart_min, **changes) for apart_min in (2, 1_000))
     for told in together:
