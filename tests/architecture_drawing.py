@@ -15,7 +15,7 @@ from html import escape
 from statistics import mean
 
 from tests.helpers.source_trees import FOLDERS, ROOT, modules, parsed
-from tests.test_arrows import needed, room
+from tests.test_arrows import needed_by, room
 
 PAGE = ROOT / "docs" / "architecture.md"
 DRAWING = ROOT / "docs" / "architecture.svg"
@@ -63,7 +63,7 @@ def packages() -> tuple[Package, ...]:
             package.rooms.setdefault(here, set())
         elif not path.name.startswith("__"):
             package.top.append(path.stem)
-        for target in needed(parsed(path), known):
+        for target in needed_by(path):
             if target in known:
                 _add_arrow(package, here, target, rooms[target])
     return tuple(found[name] for name in reversed(FOLDERS))

@@ -13,6 +13,8 @@ from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SETTINGS
 from torpor_endpoint.core.scaling import GROW_S
 
 TABLE = modules()["torpor_container.settings"]
+STATED = [getattr(DEFAULTS, row.field) for row in SETTINGS]
+"""The defaults of all settings."""
 ELSEWHERE = {
     # AWS's own library, under its own name.
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",
@@ -36,7 +38,7 @@ def repeated(tree: Iterable[ast.AST]) -> list[str]:
 
 
 def _is_default(name: str, value: object) -> bool:
-    if isinstance(value, bool) or not value:
+    if isinstance(value, bool) or not value or value not in STATED:
         return False
     return any(
         getattr(DEFAULTS, row.field) == value and (name == row.variable or _alike(name, row.field)) for row in SETTINGS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.source_trees import ROOT, modules, nodes, parsed
+from tests.helpers.source_trees import ROOT, inside, modules, nodes, parsed
 
 CLASS_MAX, MODULE_MAX, FUNCTION_MAX = 250, 400, 60
 LARGER: dict[str, str] = {}
@@ -23,17 +23,17 @@ def lines_of(module: str, path: Path) -> Iterator[tuple[str, int, int]]:
     """The module, and each class and function in it: the dotted name, its lines, and the most that it may have."""
     yield module, len(path.read_text().splitlines()), MODULE_MAX
 
-    def inside(node: ast.AST, name: str) -> Iterator[tuple[str, int, int]]:
-        for child in ast.iter_child_nodes(node):
+    def within(node: ast.AST, name: str) -> Iterator[tuple[str, int, int]]:
+        for child in inside(node):
             if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 assert child.end_lineno is not None
                 most = CLASS_MAX if isinstance(child, ast.ClassDef) else FUNCTION_MAX
                 yield f"{name}.{child.name}", child.end_lineno - child.lineno + 1, most
-                yield from inside(child, f"{name}.{child.name}")
+                yield from within(child, f"{name}.{child.name}")
             else:
-                yield from inside(child, name)
+                yield from within(child, name)
 
-    yield from inside(parsed(path), module)
+    yield from within(parsed(path), module)
 
 
 def test_no_class_module_or_function_is_larger_than_a_reader_can_hold() -> None:
@@ -50,6 +50,10 @@ def is_broad(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Name) and node.id in BROAD)
 
 
+def suppresses(call: ast.Call) -> bool:
+    return ast.unparse(call.func).endswith("suppress")
+
+
 @cache
 def broad_excepts() -> dict[str, str]:
     """Each `except` and `suppress` that takes every exception: its place, and the reason beside it."""
@@ -57,9 +61,8 @@ def broad_excepts() -> dict[str, str]:
     for path in modules().values():
         lines = path.read_text().splitlines()
         for node in nodes(path):
-            suppresses = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress")
             if (isinstance(node, ast.ExceptHandler) and is_broad(node.type)) or (
-                isinstance(node, ast.Call) and suppresses and any(map(is_broad, node.args))
+                isinstance(node, ast.Call) and any(map(is_broad, node.args)) and suppresses(node)
             ):
                 said = COMMENT.search(lines[node.lineno - 1])
                 found[f"{path.relative_to(ROOT)}:{node.lineno}"] = said[1] if said else ""

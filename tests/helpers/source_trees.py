@@ -1,12 +1,13 @@
 """The modules of the four packages and their syntax trees, each parsed once for all tests of one process."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CONTAINER, ACCOUNT, ENDPOINT, SDK = "torpor_container", "torpor_account", "torpor_endpoint", "torpor"
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 FOLDERS = {CONTAINER: "container", ACCOUNT: "endpoint", ENDPOINT: "endpoint", SDK: "sdk"}
 
 
@@ -30,3 +31,9 @@ def parsed(path: Path) -> ast.Module:
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """All nodes of a module's tree, in the order of `ast.walk`."""
     return tuple(ast.walk(parsed(path)))
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a block, and the clauses of `try` and `match`. Expressions are ten times as many nodes."""
+    for name in BLOCKS:
+        yield from getattr(node, name, ())
