@@ -38,20 +38,27 @@ LONG = {
     "docs/how-to/from-mlserver-or-triton.md",
     "docs/how-to/inference-components.md",
     "docs/how-to/notebooks.md",
+    "docs/how-to/open-inference.md",
+    "docs/how-to/openai.md",
     "docs/how-to/origin.md",
     "docs/how-to/pipeline.md",
+    "docs/how-to/pipelines.md",
+    "docs/how-to/processing-jobs.md",
+    "docs/how-to/real-s3.md",
     "docs/how-to/roll-out-a-new-version.md",
     "docs/how-to/shadow-variants.md",
     "docs/how-to/size-a-fleet.md",
     "docs/how-to/streaming.md",
+    "docs/how-to/tf-serving.md",
     "docs/how-to/tune-hyperparameters.md",
     "docs/how-to/tune.md",
     "docs/how-to/versions.md",
     "docs/how-to/watch-an-endpoint.md",
+    "docs/reference/content.md",
     "docs/reference/python.md",
     "docs/tutorial.md",
 }
-"""Each takes a quarter of a minute, or more."""
+"""Each takes half a second of processor time, or more."""
 runs = [
     pytest.param(page, id=NAMES.get(page), marks=pytest.mark.thorough if NAMES.get(page) in LONG else ())
     for page in RUNNABLE

@@ -154,6 +154,7 @@ def test_requirements_are_installed_once_beside_the_model_and_found_by_its_scrip
     assert not (tmp_path / "base").exists()
 
 
+@pytest.mark.thorough
 def test_an_installation_that_fails_says_the_installer_s_last_words(tmp_path: Path) -> None:
     (tmp_path / "broken-1.0-py3-none-any.whl").write_bytes(b"no wheel")
     with pytest.raises(LoadFailed, match=r"(?s)requirements.txt of the script cannot be installed: .*broken"):

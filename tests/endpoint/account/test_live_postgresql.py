@@ -55,6 +55,7 @@ def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, datab
         assert second.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
 
 
+@pytest.mark.thorough
 def test_a_standby_takes_over_from_an_endpoint_that_is_frozen_which_then_ends(
     tmp_path: Path, database_url: str
 ) -> None:
@@ -139,6 +140,7 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
         assert until(cold_starts) == ["a.tar.gz", "b.tar.gz"]
 
 
+@pytest.mark.thorough
 def test_what_needs_the_database_says_so_while_it_is_away_and_the_log_has_one_line(
     tmp_path: Path, postgresql: PostgresqlServer, database_url: str
 ) -> None:

@@ -127,6 +127,7 @@ def test_an_alarm_is_judged_for_the_minute_that_is_over(live: LiveEndpoint) -> N
     assert second < now(live) - timedelta(minutes=3)
 
 
+@pytest.mark.thorough
 def test_a_scheduled_action_runs_at_its_time(live: LiveEndpoint) -> None:
     name = sleeping(live, "scheduled")
     call(live, name)

@@ -13,6 +13,7 @@ from tests.endpoint.helpers.constant_models import constant_gz, number_of
 from tests.endpoint.helpers.endpoint_pages import decisions, instances, page
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import script
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import until
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.routing.ready_slots import PlacedInstance
@@ -53,7 +54,7 @@ def moving(count: int) -> list[str]:
     return [name for name in names if ready.pick(name) is both[1]][:count]
 
 
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("piped", [False, *thorough(True)])
 def test_an_instance_that_comes_takes_the_models_from_the_one_that_has_them(tmp_path: Path, piped: bool) -> None:
     models = moving(3)
     with s3_elsewhere() as s3, LiveEndpoint(tmp_path, "--s3-endpoint", s3.url, environment=AWS) as live:

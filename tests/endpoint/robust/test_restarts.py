@@ -14,6 +14,7 @@ from tests.endpoint.helpers.constant_models import Traffic, constant, number_of,
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.processes import children, gone, marked, serving, state
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import soon, until
 from torpor_account.storage.data_dir import DataDir
 
@@ -76,9 +77,7 @@ def kill_worker(live: LiveEndpoint) -> None:
     assert gone(worker)
 
 
-@pytest.mark.parametrize(
-    "restart", [pytest.param(stop, marks=pytest.mark.thorough), kill_both, kill_arbiter, kill_worker]
-)
+@pytest.mark.parametrize("restart", [*thorough(stop, kill_arbiter), kill_both, kill_worker])
 def test_a_restart_brings_everything_back(
     shop: LiveEndpoint, mark: str, restart: Callable[[LiveEndpoint], None]
 ) -> None:

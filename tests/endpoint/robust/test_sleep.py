@@ -12,6 +12,7 @@ from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.constant_models import constant, number_of
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import soon
 
 SLEEPS: dict[str, dict[str, Any]] = {
@@ -30,7 +31,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
         yield live
 
 
-@pytest.fixture(scope="module", params=SLEEPS, ids=str)
+@pytest.fixture(scope="module", params=["serverless", *thorough("to-zero")], ids=str)
 def sleepy(own: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[LiveEndpoint, str]]:
     """An endpoint that goes to sleep after a second."""
     name: str = request.param

@@ -69,6 +69,7 @@ def test_two_hundred_calls_at_once_over_twenty_models_are_one_wake(own: LiveEndp
     assert endpoint_pages.launches(own, "crowd") == before + 1
 
 
+@pytest.mark.thorough
 def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
     names = [f"dawn-{number}" for number in range(10)]
     deploy(own, *names)

@@ -204,6 +204,7 @@ def budgets(live: LiveEndpoint, endpoint: str) -> list[int]:
     return [container["budget_bytes"] // MIB for container in containers]
 
 
+@pytest.mark.thorough
 def test_containers_share_the_memory_of_their_instance(live: LiveEndpoint, bucket: Path) -> None:
     """The last container has 256 MiB of 1 GiB as its own value; the others have 384 MiB each at first."""
     names = [f"held/{n}.tar.gz" for n in range(5)]

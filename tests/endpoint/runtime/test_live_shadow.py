@@ -11,6 +11,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, on
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.endpoint.runtime.conftest import RAISING
 from tests.endpoint.services.helpers.variant_metrics import summed
+from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import soon, until
 
 HANGS_S = b"8"
@@ -63,7 +64,7 @@ def test_each_variant_counts_its_own_requests(live: LiveEndpoint, bucket: str) -
     assert counted == {"AllTraffic": (False, 3), "New": (True, 3)}
 
 
-@pytest.mark.parametrize("model", ["raising.tar", "exiting.tar"])
+@pytest.mark.parametrize("model", ["raising.tar", *thorough("exiting.tar")])
 def test_a_shadow_that_fails_counts_its_errors_and_costs_no_caller_an_answer(
     live: LiveEndpoint, bucket: str, model: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tests.helpers.thorough_values import thorough
 from torpor.calling.answer import steps_ms
 from torpor.cli import app
-from torpor.demo import printed_tables
+from torpor.demo import houses, printed_tables
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
 from torpor.demo.timed_calls import DemoCall, quantile
@@ -53,8 +55,12 @@ def test_times_are_read_and_summed_up() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_plays_to_its_end_and_leaves_nothing(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [300, *thorough(3000)])
+def test_the_demo_plays_to_its_end_and_leaves_nothing(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(houses, "generate", partial(generate, count=count))
     done = CliRunner().invoke(app, ["demo"], env={"TMPDIR": str(temporary)})
     assert (done.exit_code, done.stderr) == (0, "")
     assert list(temporary.glob("torpor*")) == []

@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import torpor
+from tests.helpers.thorough_values import thorough
 from tests.sdk.helpers.small_models import CITIES, ROWS, answers, train_booster
 from torpor.demo import until_asleep
 from torpor.errors import EndpointFailed, EndpointUnreachable
@@ -183,7 +184,7 @@ def test_a_number_of_the_wrong_kind_is_named_by_its_setting(shared: SharedProces
         shared.local(memory_mib="plenty")  # as whoever reads it from a variable
 
 
-@pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
+@pytest.mark.parametrize("capacity", [{"serverless": 2048}, *thorough({"instance_count": 1})])
 def test_an_endpoint_sleeps_without_calls_and_wakes_for_a_call(
     shared: SharedProcess, models: Path, capacity: dict[str, Any]
 ) -> None:

@@ -15,6 +15,7 @@ from tests.container.helpers.format_models import ARTIFACTS, Trained
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import packed, put
 from tests.helpers.ports import free_port
+from tests.helpers.thorough_values import one_in
 from torpor_endpoint.faces.grpc_face.grpc_messages import PACKAGE, SERVICE, message
 
 FILES = ("model.json", "model.pickle", "model.onnx", "model.txt")
@@ -111,7 +112,7 @@ WAYS: tuple[Callable[[Served, str, str], Numbers], ...] = (
 )
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", one_in(2, FILES))
 def test_every_face_answers_as_invoke_endpoint(served: Served, file: str) -> None:
     model = Path(file).suffix[1:]
     metadata = json.loads(urlopen(f"{served[0].url}/v2/models/{model}", timeout=60).read())

@@ -10,6 +10,7 @@ import xgboost
 
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.services.helpers.training_in_folder import FORGOTTEN, SKLEARN, XGBOOST, TrainingFolder, channel
+from tests.helpers.thorough_values import thorough
 
 FOREST = """
 import argparse, os
@@ -113,7 +114,7 @@ open("/opt/ml/model/model.txt", "w").write(words + str(facts.hyperparameters["et
 """
 
 
-@pytest.mark.parametrize("where", ["/opt/ml/input/data/code/sourcedir.tar.gz", "/opt/ml/input/data/loose"])
+@pytest.mark.parametrize("where", ["/opt/ml/input/data/code/sourcedir.tar.gz", *thorough("/opt/ml/input/data/loose")])
 def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(
     training: TrainingFolder, where: str
 ) -> None:

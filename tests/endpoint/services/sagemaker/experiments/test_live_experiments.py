@@ -70,6 +70,7 @@ def test_a_shadow_test_from_its_start_to_the_promotion(live: LiveEndpoint) -> No
     assert soon(lambda: (captured(live, "Old"), captured(live, "New")) == (["1.0"] * 3, ["2.0"] * 3), 60)
 
 
+@pytest.mark.thorough
 def test_a_running_experiment_survives_a_kill(live: LiveEndpoint) -> None:
     name = experiment(live, "Killed")
     live.kill()
