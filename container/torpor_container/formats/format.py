@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
+from torpor_container.formats.sound.one_reading import Contents
 from torpor_container.frozen_class import frozen
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.import_steps import Step
@@ -131,6 +132,16 @@ class MappedForm:
 
 
 @frozen
+class ByteProof:
+    """How the bytes of a model alone show that its framework loads and walks it without harm: it needs no trial."""
+
+    prove: Callable[[Path], Contents | None]
+    """Reads the files of a model once each. Their contents if they show it, else None. Raises OSError."""
+    load: Callable[[Contents, Path, Conventions], ServableModel]
+    """Loads contents that were proved, and reads no file. The path names the model in errors. Raises as a load."""
+
+
+@frozen
 class Format:
     """One row of the table of formats."""
 
@@ -149,8 +160,8 @@ class Format:
     """Whether all memory of a model comes from malloc, as with a framework in C++."""
     step: Callable[[Path], Step] = lambda path: Step.WHOLE
     """What a process must have imported before it loads this file. The last step has all that a pickle may need."""
-    is_sound: Callable[[Path], bool] = lambda path: False
-    """Whether the bytes of a file alone show that its framework loads and walks it without harm: it needs no trial."""
+    proof: ByteProof | None = None
+    """None: each model is tried."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file in the directory that it can load."""

@@ -12,7 +12,7 @@ One output is named in Accept, `application/json; output=probabilities`, or by t
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +31,11 @@ from torpor_container.content.reading.tensors import NAMED_TYPES, Tensor, are_te
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import onnx_weights
-from torpor_container.formats.format import Conventions, Format, Mapped, MappedForm, ServableModel, named
+from torpor_container.formats.format import ByteProof, Conventions, Format, Mapped, MappedForm, ServableModel, named
 from torpor_container.formats.protocols.named_tensors import TensorInputs, TensorSpec, fitted
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sound import plain_networks
+from torpor_container.formats.sound.one_reading import Contents, proved
 from torpor_container.invocation import Invocation
 from torpor_container.processes.import_steps import Step
 
@@ -69,6 +70,14 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     return _served(path, str(path), {}, conventions, None)
 
 
+def _proved(content: bytes) -> bytes | None:
+    return content if plain_networks.is_sound(content) else None
+
+
+def _load_proved(contents: Contents, path: Path, conventions: Conventions) -> ServableModel:
+    return _served(path, contents[0], {}, conventions, None)
+
+
 def open_mapped(path: Path, mapped: Mapped, conventions: Conventions) -> ServableModel:
     """Serves a model whose weights are in a file that instances map. Without packed copies of the weights, a session
     holds hardly any memory of its own. Raises LoadFailed, Damaged, OSError."""
@@ -85,8 +94,7 @@ def _served(
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
-    own = [kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-    unreadable: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, *own)
+    unreadable = _raised_by(native)
     # Fewer optimisations would open small networks in half the time, and change the last bits of answers: the default
     # ones move a number from before a product to behind it, for example.
     options = onnxruntime.SessionOptions()
@@ -98,6 +106,7 @@ def _served(
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except unreadable as error:
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
+    session._model_bytes = None  # it would keep them for ever, for a session anew on other devices
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
     outputs = [output.name for output in session.get_outputs()]
     return ServedModel(
@@ -111,6 +120,13 @@ def _served(
         mapped=mapped,
         tensors=_tensor_inputs(session, layouts, outputs),
     )
+
+
+@cache
+def _raised_by(native: Any) -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises for a model that it cannot read."""
+    own = [kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    return (RuntimeError, ValueError, OSError, *own)
 
 
 def _tensor_inputs(session: Any, layouts: Layouts, outputs: list[str]) -> TensorInputs:
@@ -277,5 +293,5 @@ FORMAT = Format(
     frameworks=("onnxruntime",),
     step=lambda path: Step.BARE,
     mapped=MAPPED,
-    is_sound=lambda path: plain_networks.is_sound(path.read_bytes()),
+    proof=ByteProof(lambda path: proved(path, (plain_networks.BEGINNING,), _proved), _load_proved),
 )

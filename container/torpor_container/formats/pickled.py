@@ -3,9 +3,11 @@
 A pickle runs code as it loads. An artifact is trusted as far as the container that runs it; `.skops` files run no code.
 """
 
+import io
 import pickle
 import re
 import sys
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -36,6 +38,11 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     except older_versions.OldModel as old:
         return boosters.serve_members([older_versions.read(path, conventions, str(old))], conventions)
     return adopt(native, conventions)
+
+
+def load_content(content: bytes, path: Path, conventions: Conventions) -> ServableModel:
+    """Load a model from the bytes of its file, which is not read. Raises as `load`."""
+    return adopt(_opened(path, conventions, lambda: _unpickle_content(content)), conventions)
 
 
 def member(path: Path, conventions: Conventions) -> Member:
@@ -79,10 +86,14 @@ def _booster(native: Any) -> Member | None:
 def opened(path: Path, conventions: Conventions) -> Any:
     """Unpickle the object. Raises LoadFailed, also if pickles are not allowed; LoadOutOfMemory; and OldModel for a
     booster that this XGBoost does not read."""
+    return _opened(path, conventions, lambda: _unpickle(path))
+
+
+def _opened(path: Path, conventions: Conventions, unpickle: Callable[[], Any]) -> Any:
     check_allowed(path, conventions)
     reach(Step.WHOLE)
     try:
-        return _unpickle(path)
+        return unpickle()
     except MemoryError as error:
         raise LoadOutOfMemory(f"out of memory while loading {path.name}") from error
     except Exception as error:  # unpickling runs foreign code, which may raise anything
@@ -156,7 +167,21 @@ def _unpickle(path: Path) -> Any:
     return joblib.load(path)
 
 
-def _unpickle_plain(content: mmap) -> Any:
+def _unpickle_content(content: bytes) -> Any:
+    """The object in the bytes of such a file."""
+    if content[:1] == PICKLED:
+        if content.find(JOBLIB_ARRAYS) < 0:
+            return _unpickle_plain(content)
+        from torpor_container.formats.sklearn import joblib_dumps
+
+        if joblib_dumps.is_read(content):
+            return joblib_dumps.load(io.BytesIO(content))
+    import joblib
+
+    return joblib.load(io.BytesIO(content))
+
+
+def _unpickle_plain(content: bytes | mmap) -> Any:
     """The object in a file in which nothing is joblib's. From memory, Python reads each instruction as it stands, which
     is what `formats/sound` proves. From a file, it leaves out the begin of an instruction that a frame cuts."""
     try:

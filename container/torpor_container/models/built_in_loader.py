@@ -23,6 +23,7 @@ from torpor_container.measuring.effort import Effort, EffortClocks, measured
 from torpor_container.measuring.load_meter import Meter
 from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.in_process.in_process_loading import InProcessLoading, Tools, priors
+from torpor_container.models.in_process.proved_contents import ProvedContents
 from torpor_container.models.in_process.reading import Recognised, folder_bytes
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import Load, Quarantine, Version, mark_of, software_of, verdicts_of
@@ -47,8 +48,6 @@ LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
 DATA_ONLY = "TORPOR_TRUST=data allows only model files that run no code"
 KNOWN_MAX = 10_000
-SOUND_MAX_BYTES = 16 * 1024 * 1024
-"""Larger contents are tried: to read their bytes takes long, and their memory should be known before."""
 COMPILED = "compiled"
 """The folder of a script's compiled modules, beside its unpacked folder."""
 
@@ -125,6 +124,7 @@ class BuiltInLoader:
         self._placing = placing
         self._in_process = InProcessLoading(tools, conventions, memory, settings.batch_size, suspects, forms, placing)
         self._verdicts = verdicts_of(settings)
+        self._proved = ProvedContents()
         self._quarantine = (
             Quarantine(trials, self._verdicts, self._free_bytes, self.unload) if trials is not None else None
         )
@@ -226,8 +226,8 @@ class BuiltInLoader:
         if placed.pardoned:
             self._verdicts.pardon(key)
         verdict = self._verdicts.read(key)
-        sound = self._quarantine is not None and verdict is None and _is_sound(known, candidate)
-        tried = Version(candidate, key, True, verdict, sound)
+        proved = self._proved.of(known, candidate) if self._quarantine is not None and verdict is None else None
+        tried = Version(candidate, key, True, verdict, proved)
         if self._forms is None:
             return Identified(known, path, disk_bytes, step, tried)
         mappable = MappableFile(known, path, key, disk_bytes)
@@ -304,10 +304,6 @@ class BuiltInLoader:
         self._settling = None  # a caller that comes from now on may have freed memory that this does not see
         self._give_back()
         return self._measure()
-
-
-def _is_sound(known: Format, candidate: TrialCandidate) -> bool:
-    return candidate.disk_bytes <= SOUND_MAX_BYTES and known.is_sound(candidate.path)
 
 
 def _process_bytes(runner: Runner) -> int:

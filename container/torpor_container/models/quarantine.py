@@ -36,6 +36,7 @@ from torpor_container.errors import (
     StarvedTrial,
 )
 from torpor_container.frozen_class import frozen
+from torpor_container.models.in_process.proved_contents import ProvedContent
 from torpor_container.models.loader import Loaded
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
@@ -68,9 +69,8 @@ class Version:
     key: str
     kept: bool
     verdict: Verdict | None = None
-    sound: bool = False
-    """Whether its bytes alone show that no load of it does harm (`Format.is_sound`). Not looked at where there is a
-    verdict."""
+    proved: ProvedContent | None = None
+    """Its content, if the bytes alone show that no load of it does harm. Not looked at where there is a verdict."""
 
 
 class TrialInFlight(NamedTuple):
@@ -122,7 +122,7 @@ class Quarantine:
                 raise _refusal(verdict)
         if not fits_a_share(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
-        if tried.sound:
+        if tried.proved is not None:
             return partial(self._load_sound, tried, load)
         trial = self._trying.get(tried.key) or self._begin_trial(tried)
         if tried.candidate.format in PROVED and not trial.over.done():

@@ -29,6 +29,7 @@ from torpor_container.formats import Conventions, available, detect
 from torpor_container.formats.xgboost import older_versions
 from torpor_container.isolation.abilities import found
 from torpor_container.measuring.effort import Effort
+from torpor_container.models.in_process.proved_contents import ProvedContent
 from torpor_container.models.loader import Loaded
 from torpor_container.models.quarantine import STARVED_FOR_S, Quarantine, Version
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -69,7 +70,7 @@ class Ward:
         known, path = detect(folder, formats=available())
         candidate = TrialCandidate(known.name, path, len(file.content))
         key = key_of(Seal.of(folder).content, software)
-        tried = Version(candidate, key, True, self.verdicts.read(key), sound)
+        tried = Version(candidate, key, True, self.verdicts.read(key), ProvedContent(None) if sound else None)
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:

@@ -37,7 +37,7 @@ def is_read(content: Any) -> bool:
     return content[:2] in BEGINNINGS and content.find(ARRAY_MARK) >= 0 and content.find(OLD_ARRAY_MARK) < 0
 
 
-def load(file: BufferedReader) -> Any:
+def load(file: BufferedReader | io.BytesIO) -> Any:
     """The object that joblib would load from the file. Raises what unpickling raises, and UnpicklingError for an array
     that is not behind a frame."""
     return _DumpUnpickler(_Instructions(file)).load()
@@ -53,7 +53,7 @@ class _Instructions:
 
     np, mmap_mode, filename = np, None, ""
 
-    def __init__(self, file: BufferedReader) -> None:
+    def __init__(self, file: BufferedReader | io.BytesIO) -> None:
         self.file_handle = file
         self._last = b""
         self._ready: list[bytes] = []

@@ -6,9 +6,10 @@ from zipfile import BadZipFile
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import flat_forms, pickled
-from torpor_container.formats.format import Conventions, Format, Mapped, ServableModel, named
+from torpor_container.formats.format import ByteProof, Conventions, Format, Mapped, ServableModel, named
 from torpor_container.formats.sklearn import estimators, flat_estimators
 from torpor_container.formats.sound import plain_forests
+from torpor_container.formats.sound.one_reading import Contents, proved
 
 SKOPS = ".skops"
 
@@ -20,17 +21,25 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     return pickled.load(path, conventions)
 
 
+def _prove(path: Path) -> Contents | None:
+    """The proof is of a pickle. A zip archive may begin with one, and skops reads what is behind it."""
+    return None if path.suffix.lower() == SKOPS else proved(path, plain_forests.FILES_BEGIN, _proved)
+
+
+def _proved(content: bytes) -> bytes | None:
+    return content if plain_forests.is_sound(content) else None
+
+
+def _load_proved(contents: Contents, path: Path, conventions: Conventions) -> ServableModel:
+    return pickled.load_content(contents[0], path, conventions)
+
+
 def _converted(path: Path, conventions: Conventions) -> bytes:
     if path.suffix.lower() == SKOPS:
         from torpor_container.formats.sklearn import estimators_to_trees  # an instance makes none itself
 
         return estimators_to_trees.converted(_read_skops(path))
     return pickled.converted(path, conventions)
-
-
-def _is_sound(path: Path) -> bool:
-    """The proof is of a pickle. A zip archive may begin with one, and skops reads what is behind it."""
-    return path.suffix.lower() != SKOPS and plain_forests.is_sound(path.read_bytes())
 
 
 write_flat = flat_forms.writing(_converted)
@@ -63,5 +72,5 @@ FORMAT = Format(
     fixed_bytes=64 * 1024,
     frameworks=("joblib", "sklearn.base", "sklearn.utils"),
     mapped=flat_forms.form(__name__, _open_flat),
-    is_sound=_is_sound,
+    proof=ByteProof(_prove, _load_proved),
 )

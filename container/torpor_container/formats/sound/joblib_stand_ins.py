@@ -29,6 +29,7 @@ TEXT_MAX_BYTES = 64 * 1024
 _BUILD, _CALL = b"b", b")R"
 _WINDOWS = {b"\x78": zlib.MAX_WBITS, b"\x1f\x8b": zlib.MAX_WBITS | 16}
 """By the beginning of a file that zlib compressed, or gzip, how it is unpacked."""
+COMPRESSED = tuple(_WINDOWS)
 
 
 def unpacked(content: bytes) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats.sound.joblib_stand_ins import DumpReader, unpacked
+from torpor_container.formats.sound.joblib_stand_ins import COMPRESSED, DumpReader, unpacked
 from torpor_container.formats.sound.known_instructions import BEGINNINGS, UnknownInstructions
 from torpor_container.formats.sound.pickle_stand_ins import (
     CLASSIFIERS,
@@ -31,6 +31,8 @@ from torpor_container.formats.sound.pickle_stand_ins import (
 )
 from torpor_container.formats.xgboost.soundness import Arrays, prove_trees
 
+FILES_BEGIN = (BEGINNINGS[0], *COMPRESSED)
+"""How the files begin that are looked at here."""
 RAISED = (
     Otherwise,
     UnknownInstructions,

@@ -108,6 +108,17 @@ def _described(address: int, shape: tuple[int, ...]) -> bytes:
     return f'{{{data},"strides":null,"typestr":"{kind}","version":3}}'.encode()
 
 
+def load(booster: Any, content: bytes | bytearray) -> None:
+    """As `Booster.load_model`, also from bytes, which it does not copy. Raises XGBoostError, and UnicodeDecodeError if
+    the error is no text."""
+    from xgboost.core import XGBoostError
+
+    library = native_library()
+    held = content if isinstance(content, bytes) else (ctypes.c_char * len(content)).from_buffer(content)
+    if library.XGBoosterLoadModelFromBuffer(booster.handle, held, len(content)):
+        raise XGBoostError(library.XGBGetLastError().decode())
+
+
 @cache
 def native_library() -> Any:
     """A second handle on XGBoost's library, whose declarations belong to this module; the system loads it once."""
@@ -117,6 +128,7 @@ def native_library() -> Any:
     out: list[Any] = [ctypes.POINTER(_SHAPE), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_HANDLE)]
     library.XGBoosterPredictFromDense.argtypes = [_HANDLE, _TEXT, _TEXT, _HANDLE, *out]
     library.XGBoosterPredictFromDense.restype = ctypes.c_int
+    library.XGBoosterLoadModelFromBuffer.argtypes = [_HANDLE, ctypes.c_void_p, ctypes.c_uint64]
     library.XGProxyDMatrixCreate.argtypes = [ctypes.POINTER(_HANDLE)]
     library.XGDMatrixFree.argtypes = [_HANDLE]
     library.XGBGetLastError.restype = _TEXT

@@ -14,7 +14,8 @@ import numpy as np
 
 from torpor_container.content import Rows
 from torpor_container.errors import LoadFailed
-from torpor_container.formats.format import Conventions, Format, ServableModel
+from torpor_container.formats.format import ByteProof, Conventions, Format, ServableModel
+from torpor_container.formats.sound.one_reading import Contents
 from torpor_container.formats.xgboost import boosters, xgboost_format
 from torpor_container.formats.xgboost.boosters import Member
 
@@ -29,13 +30,27 @@ def joined(format: Format, paths: Sequence[Path]) -> Format:
         load=partial(_load, tuple(paths)),
         mapped=None,
         step=lambda path: max(map(format.step, paths)),
-        is_sound=lambda path: all(map(format.is_sound, paths)),
+        proof=ByteProof(lambda path: _prove(paths), partial(_load_proved, tuple(paths))),
     )
 
 
 def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:
     """Load the boosters as one model. Raises LoadFailed, also if their rows or predictions differ in kind."""
-    members = [xgboost_format.member(each, conventions) for each in paths]
+    return _served(paths, [xgboost_format.member(each, conventions) for each in paths], conventions)
+
+
+def _prove(paths: Sequence[Path]) -> Contents | None:
+    found = list(map(xgboost_format.prove, paths))
+    proved = [content for contents in found if contents is not None for content in contents]
+    return tuple(proved) if len(proved) == len(paths) else None
+
+
+def _load_proved(paths: Sequence[Path], contents: Contents, path: Path, conventions: Conventions) -> ServableModel:
+    members = [xgboost_format.proved_member(content, each) for content, each in zip(contents, paths, strict=True)]
+    return _served(paths, members, conventions)
+
+
+def _served(paths: Sequence[Path], members: Sequence[Member], conventions: Conventions) -> ServableModel:
     for each, member in zip(paths, members, strict=True):
         if (kind := _kind(member)) != (first := _kind(members[0])):
             raise LoadFailed(

@@ -1,13 +1,14 @@
 """XGBoost: `.json`, `.ubj` and `.model` files, SageMaker's `xgboost-model`, and boosters that were pickled."""
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, flat_forms, pickled
 from torpor_container.formats.format import (
     DATA,
     SAFE_FILES,
+    ByteProof,
     Conventions,
     Format,
     Mapped,
@@ -15,12 +16,19 @@ from torpor_container.formats.format import (
     named,
 )
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.xgboost import boosters, flat_serving, learned_categories, older_versions, written_bytes
+from torpor_container.formats.sound.one_reading import Contents, proved
+from torpor_container.formats.xgboost import (
+    boosters,
+    dense,
+    flat_serving,
+    learned_categories,
+    older_versions,
+    written_bytes,
+)
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.formats.xgboost.written_bytes import EXTENSION
 from torpor_container.processes.import_steps import Step
 
-Content = TypeVar("Content", bytes, bytearray)
 PICKLE = contents.PICKLED
 JSON = b'{"'
 
@@ -66,15 +74,23 @@ def step(path: Path) -> Step:
     return Step.WHOLE if is_pickle(path) else Step.BOOSTERS
 
 
-def is_sound(path: Path) -> bool:
-    """See `written_bytes`. Raises OSError."""
-    with open(path, "rb", buffering=0) as file:
-        head = file.read(contents.HEAD_BYTES)
-        if not head.startswith((written_bytes.BEGINNING, JSON)):
-            return False
-        file.seek(0)
-        content = file.readall()  # as bytes at once: each further copy costs as much as the proof
-    return written_bytes.is_sound(bytes(_in_ubjson(content)))
+def prove(path: Path) -> Contents | None:
+    """A booster as UBJSON, if `written_bytes` finds it sound. Raises OSError."""
+    return proved(path, (written_bytes.BEGINNING, JSON), _proved)
+
+
+def _proved(content: bytes) -> bytes | None:
+    content = bytes(_in_ubjson(content))
+    return content if written_bytes.is_sound(content) else None
+
+
+def proved_member(content: bytes, path: Path) -> Member:
+    """The booster in UBJSON that was proved. Raises LoadFailed."""
+    return Member(_booster(path, content), traits=_traits(content))
+
+
+def _load_proved(contents: Contents, path: Path, conventions: Conventions) -> ServableModel:
+    return boosters.serve_members([proved_member(contents[0], path)], conventions)
 
 
 def _converted(path: Path, conventions: Conventions) -> bytes:
@@ -104,12 +120,17 @@ def is_pickle(path: Path) -> bool:
 
 
 def _read(path: Path, conventions: Conventions) -> Member:
-    content = _content(path)
+    content = _in_ubjson(path.read_bytes())
     _check_allowed(path, bytes(content[: contents.HEAD_BYTES]), conventions)
     try:
         return Member(_booster(path, content), traits=_traits(content))
     except older_versions.OldModel as old:
         return older_versions.read(path, conventions, str(old))
+    except LoadFailed:
+        # Another version of XGBoost may have arrays of other types. It knows best how to read its own JSON.
+        if content.startswith(JSON) or not _head(path).startswith(JSON):
+            raise
+    return Member(_booster(path, path.read_bytes()))
 
 
 def _head(path: Path) -> bytes:
@@ -124,7 +145,7 @@ def _check_allowed(path: Path, head: bytes, conventions: Conventions) -> None:
         )
 
 
-def _traits(content: bytearray) -> boosters.BoosterTraits | None:
+def _traits(content: bytes | bytearray) -> boosters.BoosterTraits | None:
     """The traits in the model's bytes, which most have: to ask a booster takes a call on another thread. None if the
     booster must be asked."""
     before, behind = content.find(BOOSTER), content.rfind(TREES)
@@ -133,7 +154,7 @@ def _traits(content: bytearray) -> boosters.BoosterTraits | None:
     return boosters.BoosterTraits(categorical=learned_categories.may_be_in(content))
 
 
-def _booster(path: Path, content: bytearray) -> Any:
+def _booster(path: Path, content: bytes | bytearray) -> Any:
     """The booster. Raises LoadFailed, or OldModel for a model that only older versions of XGBoost read."""
     from xgboost import Booster
     from xgboost.core import XGBoostError
@@ -143,42 +164,24 @@ def _booster(path: Path, content: bytearray) -> Any:
     booster = Booster()
     try:
         # From memory, XGBoost distinguishes JSON and UBJSON by content; from a file, by a name that may be wrong.
-        booster.load_model(content)
+        dense.load(booster, content)
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
         raise _unread(path, content, "it is neither JSON nor UBJSON") from error
     except XGBoostError as error:
-        # Another version of XGBoost may have arrays of other types. It knows best how to read its own JSON.
-        if not content.startswith(JSON) and _head(path).startswith(JSON):
-            return _booster(path, _bytes(path))
         raise _unread(path, content, said_by(error)) from error
     return booster
 
 
-def _unread(path: Path, content: bytearray, said: str) -> Exception:
+def _unread(path: Path, content: bytes | bytearray, said: str) -> Exception:
     if older_versions.drops_binary() and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
         return older_versions.OldModel.in_old_format(path)
     return LoadFailed(f"{path.name} is not a model that XGBoost can read: {said}")
 
 
-def _content(path: Path) -> bytearray:
-    """The bytes of a file."""
-    return _in_ubjson(_bytes(path))
-
-
-def _in_ubjson(content: Content) -> Content | bytearray:
+def _in_ubjson(content: bytes) -> bytes | bytearray:
     """JSON as XGBoost writes it as UBJSON, which XGBoost reads in a tenth of the time; anything else as it is."""
     written = EXTENSION.ubjson(content) if EXTENSION is not None and content.startswith(JSON) else None
     return content if written is None else written
-
-
-def _bytes(path: Path) -> bytearray:
-    """All bytes of a file, in memory once."""
-    content = bytearray(path.stat().st_size)
-    with path.open("rb", buffering=0) as file, memoryview(content) as whole:
-        at = 0
-        while count := file.readinto(whole[at:]):
-            at += count
-    return content
 
 
 FORMAT = Format(
@@ -191,5 +194,5 @@ FORMAT = Format(
     mapped=flat_forms.form(__name__, _open_flat),
     by_malloc=True,
     step=step,
-    is_sound=is_sound,
+    proof=ByteProof(prove, _load_proved),
 )

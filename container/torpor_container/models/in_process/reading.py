@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
 from torpor_container.formats import Conventions, Format, ServableModel
 from torpor_container.formats.probing import seconds_of_a_row
+from torpor_container.formats.sound.one_reading import Contents
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.frozen_class import frozen
 from torpor_container.mapped.mapped_folder import MappedFile
@@ -75,10 +76,12 @@ def read_and_measure(
     """`gauge` measures the growth. A row is predicted where no trial has done so, since none was needed. Raises as
     `read`."""
     effort = CLOCKS.start()
+    proved = found.tried.proved if found.tried is not None else None
+    contents = proved.take() if proved is not None else None  # held until it is known by how much the process has grown
     grown = gauge.grown(found.format.by_malloc) if gauge is not None else int
-    model = read(found, held, conventions)
+    model = read(found, held, contents, conventions)
     grown_bytes, took = grown(), effort()
-    untried = held is None and found.tried is not None and found.tried.sound
+    untried = held is None and proved is not None
     return ReadModel(model, grown_bytes, took, _row_s(found, model) if untried else 0.0)
 
 
@@ -89,12 +92,15 @@ def _row_s(found: Recognised, model: ServableModel) -> float:
         raise NoMemoryNow(f"out of memory while {found.path.name} predicted a row") from error
 
 
-def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -> ServableModel:
-    """`held` is the mapped form to serve; None for the framework's own. Raises LoadFailed, NoMemoryNow."""
+def read(
+    found: Recognised, held: MappedFile | None, contents: Contents | None, conventions: Conventions
+) -> ServableModel:
+    """`held` is the mapped form to serve; None for the framework's own. `contents` are those that were proved, if they
+    were held. Raises LoadFailed, NoMemoryNow."""
     try:
         with machine_faults():
             if held is None:
-                model = found.format.load(found.path, conventions)
+                model = _of_framework(found, contents, conventions)
             else:
                 model = found.file.form.open(found.path, held.mapped, conventions)
         if conventions.inference_output and model.format != XGBOOST:
@@ -113,6 +119,16 @@ def read(found: Recognised, held: MappedFile | None, conventions: Conventions) -
         raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
     except BaseException as error:  # a pickle runs foreign code as it loads, which may raise anything, even SystemExit
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
+
+
+def _of_framework(found: Recognised, contents: Contents | None, conventions: Conventions) -> ServableModel:
+    """What was tried is read from its file; what was proved is loaded from the very bytes that were."""
+    proof = found.format.proof
+    if proof is None or found.tried is None or found.tried.proved is None:
+        return found.format.load(found.path, conventions)
+    if contents is None and (contents := proof.prove(found.path)) is None:
+        raise LoadFailed(f"{found.path.name} was changed while it waited for its load: send the request again")
+    return proof.load(contents, found.path, conventions)
 
 
 def folder_bytes(directory: str | Path) -> int:
