@@ -8,45 +8,57 @@ import typer
 
 from torpor.cli.console import PlainErrors
 
-COMMANDS: Mapping[str, str] = {
-    "up": "up:up",
-    "control": "control:control",
-    "router": "router:router",
-    "env": "env:env",
-    "demo": "demo:demo",
-    "deploy": "deploy:deploy",
-    "undeploy": "deploy:undeploy",
-    "rollout": "rolling_out:rollout",
-    "cp": "cp:cp",
-    "invoke": "invoke:invoke",
-    "ls": "reports.ls:ls",
-    "top": "reports.top:top",
-    "metrics": "reports.metrics:metrics",
-    "why": "reports.why:why",
-    "why-denied": "reports.why_denied:why_denied",
-    "certificates": "reports.certificates:certificates",
-    "reload": "retire:reload",
-    "unload": "retire:unload",
-    "versions": "versions.shown_versions:versions",
-    "label": "versions.labelling:label",
-    "cold-starts": "reports.cold_starts:cold_starts",
-    "costs": "reports.costs:costs",
-    "ledger": "reports.ledger_copy:ledger",
-    "prices": "price_lists:app",
-    "logs": "logs:logs",
-    "replay": "studies.replay:replay",
-    "simulate": "studies.simulate:simulate",
-    "plan": "studies.plan:plan",
-    "tune": "tuning.tune:tune",
-    "confirm": "studies.confirm:confirm",
-    "drift": "studies.drift_files:drift",
-    "profile": "studies.model_groups.profile_group:profile",
-    "conformance": "conformance:conformance",
-    "async": "async_requests:app",
-    "transform": "transform:app",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Run an endpoint": {
+        "up": "up:up",
+        "control": "control:control",
+        "router": "router:router",
+        "env": "env:env",
+        "demo": "demo:demo",
+    },
+    "Deploy and call models": {
+        "deploy": "deploy:deploy",
+        "undeploy": "deploy:undeploy",
+        "rollout": "rolling_out:rollout",
+        "cp": "cp:cp",
+        "invoke": "invoke:invoke",
+        "reload": "retire:reload",
+        "unload": "retire:unload",
+        "versions": "versions.shown_versions:versions",
+        "label": "versions.labelling:label",
+    },
+    "See what happens, and why": {
+        "ls": "reports.ls:ls",
+        "top": "reports.top:top",
+        "metrics": "reports.metrics:metrics",
+        "why": "reports.why:why",
+        "why-denied": "reports.why_denied:why_denied",
+        "cold-starts": "reports.cold_starts:cold_starts",
+        "costs": "reports.costs:costs",
+        "ledger": "reports.ledger_copy:ledger",
+        "logs": "logs:logs",
+        "certificates": "reports.certificates:certificates",
+    },
+    "Simulate, plan and replay": {
+        "simulate": "studies.simulate:simulate",
+        "plan": "studies.plan:plan",
+        "tune": "tuning.tune:tune",
+        "confirm": "studies.confirm:confirm",
+        "replay": "studies.replay:replay",
+        "profile": "studies.model_groups.profile_group:profile",
+        "prices": "price_lists:app",
+    },
+    "Jobs and checks": {
+        "async": "async_requests:app",
+        "transform": "transform:app",
+        "drift": "studies.drift_files:drift",
+        "conformance": "conformance:conformance",
+    },
 }
-"""By the name of a subcommand, in the order of the help: its module in `torpor.cli.commands`, and the function or the
-group in it."""
+"""By the heading of the help, and the name of a subcommand, in the order of the help: its module in
+`torpor.cli.commands`, and the function or the group in it."""
+
+COMMANDS: Mapping[str, str] = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
 class OnDemand(Mapping[str, Any]):
@@ -54,20 +66,26 @@ class OnDemand(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         module, _, found = COMMANDS[name].partition(":")
-        target = getattr(import_module(f"torpor.cli.commands.{module}"), found)
-        if isinstance(target, typer.Typer):
-            made = typer.main.get_command(target)
-            made.name = name
-            return made
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(name)(target)
-        return typer.main.get_command(alone)
+        made = _made(name, getattr(import_module(f"torpor.cli.commands.{module}"), found))
+        made.rich_help_panel = next(heading for heading, group in GROUPS.items() if name in group)
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
 
     def __len__(self) -> int:
         return len(COMMANDS)
+
+
+def _made(name: str, target: Any) -> Any:
+    """The subcommand for a function, or for a group of further ones."""
+    if not isinstance(target, typer.Typer):
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(target)
+        return typer.main.get_command(alone)
+    group = typer.main.get_command(target)
+    group.name = name
+    return group
 
 
 class Commands(PlainErrors):

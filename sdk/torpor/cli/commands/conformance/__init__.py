@@ -60,7 +60,7 @@ def conformance(
     junit: Annotated[Path | None, typer.Option(help=JUNIT, metavar="FILE")] = None,
 ) -> None:
     """Check a container against SageMaker's contract, or a server against another protocol, rule by rule. Exits with 1
-    if a rule is broken that it must keep."""
+    if a rule that must hold is broken."""
     from torpor.cli.commands.conformance.given_options import Given, chosen
     from torpor.cli.commands.conformance.opened_container import opened
     from torpor.cli.commands.conformance.rule_lines import checked, show_rules

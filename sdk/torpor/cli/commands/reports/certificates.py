@@ -26,7 +26,7 @@ def certificates(
     ] = False,
     url: Url = None,
 ) -> None:
-    """Show or change by what control, routers and instances know each other, with `torpor up --internal-tls on`."""
+    """Show, renew or refuse the certificates of control, routers and instances (`torpor up --internal-tls on`)."""
     if refuse is not None and new_authority:
         raise UsageRefused("give --refuse or --new-authority, one at a time")
     asked = {"refuse": refuse} if refuse is not None else {"authority": "new"} if new_authority else {}
