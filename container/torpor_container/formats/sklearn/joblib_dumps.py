@@ -17,15 +17,16 @@ from weakref import proxy
 import numpy as np
 from joblib.numpy_pickle import NumpyArrayWrapper
 
-BEGINNINGS = (b"\x80\x04", b"\x80\x05")
-"""Of pickles in frames: a frame ends where an array begins."""
+from torpor_container.formats.sound.known_instructions import ALONE, BEGINNINGS, WITH_ARGUMENT
+
 ARRAY_MARK, OLD_ARRAY_MARK = b"NumpyArrayWrapper", b"NDArrayWrapper"
 """The classes of marks; before joblib 0.10 arrays were in files of their own."""
 _BUILD, _FRAME, _CALL = b"b", b"\x95", (b"R", b")")
 _COUNTED = b"|".join(re.escape(bytes([count])) + b".{%d}" % count for count in range(64))
+_ALONE = ALONE + rb"\x8f-\x92012dlo"
+"""Also those that make sets, call by keywords, and were written before Python 3.8: no proof reads them."""
 _INSTRUCTIONS = re.compile(
-    rb"(?:[\x81\x85-\x89\x8f-\x94()012NR\]abdelostu}]++|[\x8cC\x8a](?:" + _COUNTED + rb")|[Kh].|M..|[Jj].{4}|G.{8})*+",
-    re.DOTALL,
+    rb"(?:[" + _ALONE + rb"]++|[\x8cC\x8a](?:" + _COUNTED + rb")|" + WITH_ARGUMENT + rb")*+", re.DOTALL
 )
 """Whole instructions of a pickle, none of which begins a frame: those that Python writes, with short texts."""
 _NATIVE = (True,) if len(signature(NumpyArrayWrapper.read).parameters) > 2 else ()

@@ -12,8 +12,11 @@ INSTRUCTIONS_MAX = 512 * 1024
 TUPLES_MAX = 10_000
 """The most tuples. Python's hash of one that has tuples within tuples takes 80 bytes of the stack for each."""
 
-_FIXED = re.compile(rb"(?:[\x81\x85-\x89\x93\x94()NR\]abestu}]++|[Kh].|M..|[Jj].{4}|G.{8})*+", re.DOTALL)
-"""Instructions whose arguments have one length. None stores by a number, since a large one would take much memory."""
+ALONE = rb"\x81\x85-\x89\x93\x94()NR\]abestu}"
+"""Instructions without an argument, as the inside of a class of a pattern."""
+WITH_ARGUMENT = rb"[Kh].|M..|[Jj].{4}|G.{8}"
+"""Those whose argument has one length. None stores by a number, since a large one would take much memory."""
+_FIXED = re.compile(rb"(?:[" + ALONE + rb"]++|" + WITH_ARGUMENT + rb")*+", re.DOTALL)
 _LENGTHS = {0x8C: 1, ord("X"): 4, ord("C"): 1, ord("B"): 4, 0x8A: 1}
 """Of a text, bytes or a large number: how many bytes its length has."""
 _TUPLES = (b"\x85", b"\x86", b"\x87", b"t")
