@@ -1,6 +1,6 @@
 """Bounds the memory of a foreign container's processes together, where it is a copy of an inference component.
 
-Its processes know nothing of it: it looks once a second, and who calls it ends them, as the kernel ends a container on
+Its processes know nothing of it: it looks once a second, and its caller ends them, as the kernel ends a container on
 SageMaker that is out of memory.
 """
 

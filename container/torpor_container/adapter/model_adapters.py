@@ -145,8 +145,8 @@ class ModelAdapters:
     # -- room --------------------------------------------------------------------------------------------------------
     async def _make_room(self, newcomer: str, victims: list[str], _missing_bytes: int) -> bool:
         """Have the container forget the adapter that was used longest ago, and first the former artifact of the
-        newcomer. Where requests use all, wait until one ends. False if the container has none. It notes who leaves in
-        `victims`."""
+        newcomer. Where requests use all, wait until one ends. False if the container has none. `victims` gets the
+        adapters that leave."""
         while self._held:
             if newcomer in self._held:
                 await self._forget(newcomer)  # it is its turn already

@@ -155,7 +155,7 @@ class Residency(Occupancy):
         model = self._models[name]
         awaited = model.expected and not model.hits
         if awaited and missing_bytes > self._unawaited_bytes():
-            reason = f"{missing_bytes:,} bytes are missing, and who is expected drives out nobody who is expected too"
+            reason = f"{missing_bytes:,} bytes are missing, and no expected model leaves for another expected one"
             self.note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if missing_bytes > 0 and (lack := self._lack_of_room(missing_bytes, name, size_bytes, now_s)):

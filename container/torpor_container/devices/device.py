@@ -41,7 +41,7 @@ class Device(Protocol):
     def use(self) -> DeviceUse: ...
 
     def own_bytes(self) -> int:
-        """The bytes that this process holds, its context included. Who in the process holds them, no driver tells."""
+        """The bytes that this process holds, its context included. No driver tells which model holds them."""
 
     def trim(self) -> None:
         """Give back what was kept for rows, and holds none."""

@@ -1,4 +1,4 @@
-"""The life of an application by ASGI: it is told of the start and of the end, and says when it is done with either."""
+"""The life of an application by ASGI: it hears of its start and its end, and says when it is done with either."""
 
 import asyncio
 import logging

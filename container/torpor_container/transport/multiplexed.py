@@ -2,8 +2,8 @@
 
 `transport.frames` says why the protocol exists, and what its bytes and states are. This module adds the client's rules.
 
-Who uses it: the router, for requests of small bodies that no task waits for; each has a callback instead. All others go
-by `transport.upstream`, and so does everything while no connection is open: to send is refused then, and nothing is
+The router uses it, for requests of small bodies that no task waits for; each has a callback instead. All others go by
+`transport.upstream`, and so does everything while no connection is open: to send is refused then, and nothing is
 lost.
 
 What the client does in each state:

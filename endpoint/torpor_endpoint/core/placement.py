@@ -39,8 +39,8 @@ class Placement(Generic[T]):
     tells that the new owner has it (`routing.handing_over`). Calls for a model whose owner is busy stay with its warm
     copy, until `arrived` tells that one more is loaded, unless that is `quicker` (`routing.second_copies`).
     `hands_over` hears of each model that is to be loaded. The models under way are in `moving`, and those with copies
-    in `copied`: who serves such a call must find out whether the instance has the model in memory if placement `asks`
-    it, and otherwise tell `lacks`.
+    in `copied`: before such a call is served, its sender finds out whether the instance has the model in memory, if
+    placement `asks` it, and calls `lacks` if it has not.
     """
 
     def __init__(

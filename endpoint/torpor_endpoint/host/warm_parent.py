@@ -206,4 +206,4 @@ class WarmParent:
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a zygote that could not start: who waits for it is told
+            task.exception()  # a zygote that could not start: its waiters get the error

@@ -114,7 +114,7 @@ class LiveEndpoint(Generic[P]):
 
     def serve(self, pools: dict[str, P], shift: TrafficShift[P] | None = None) -> None:
         """Serve by these pools from now on, and by those of a shift. A change of the shift comes with a new mapping of
-        pools: who remembers a way by the mapping finds it out anew."""
+        pools: a way that was remembered by the mapping is found anew."""
         self.pools = pools
         self.shift = shift
         self.by_key: Mapping[str, P]  # each pool by its variant's name; with COMING, if a rollout brings it

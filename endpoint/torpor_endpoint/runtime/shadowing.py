@@ -88,7 +88,7 @@ class ShadowWork:
 
 # -- effects -------------------------------------------------------------------------------------------------------
 class CopyEnds(NamedTuple):
-    """Who is told of each copy: `began` before it is sent, and `ended` with its outcome."""
+    """What hears of each copy: `began` before it is sent, and `ended` with its outcome."""
 
     began: Callable[[Passage], object]
     ended: Ended

@@ -22,7 +22,7 @@ TABLES = (
 class LateJobs:
     """The parts of jobs, which `make` makes once. Any thread may call `made` and `has`, which wait for the disk.
 
-    `sagemaker` is the service whose operations the steps of pipelines are; who makes it gives it.
+    `sagemaker` is the service whose operations the steps of pipelines are; it is set once the service is made.
     """
 
     sagemaker: App

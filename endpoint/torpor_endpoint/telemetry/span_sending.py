@@ -91,7 +91,8 @@ class SpanSender:
 
     def send(self, request: Passage, trace: RequestTrace, spans: Sequence[PlannedSpan]) -> None:
         """Queue the spans of one request, or drop all of them if the queue has no room for them. `spans` has its own
-        first, and that is queued last: a batch may end anywhere, and who has the request's own has all of them."""
+        first, and that is queued last: a batch may end anywhere, and a collector that has the request's own has
+        all of them."""
         if self._came - self._exporter.left + len(spans) > self._queue_max:
             self._count(Counter({_of(request): 1}))
             return

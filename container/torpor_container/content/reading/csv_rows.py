@@ -110,7 +110,7 @@ def _numbers(body: bytes, layout: RowLayout) -> Rows:
 def _many(body: bytes, layout: RowLayout) -> Rows:
     """Read a large body, piece by piece, into one array: as text and as cells it would take many times its size.
 
-    ValueError or BadInput for whatever is not right. Only who reads the whole knows what to say of it.
+    ValueError or BadInput for whatever is not right. Only the reader of the whole body knows what to say of it.
     """
     if layout.kind is TEXT:
         raise ValueError("a line's end may be within a cell")

@@ -1,7 +1,7 @@
 """Whose the bytes are that one process holds on a device: its models', or those of CUDA and the libraries.
 
-A driver tells what a process holds, and nothing of who in it holds what. So what models take is told from what comes
-while one of them enters, and from what goes while it leaves, as long as nothing else happens on the device meanwhile.
+A driver tells what a process holds, and not which model holds it. So what a model takes is found from what comes while
+it enters, and from what goes while it leaves, as long as nothing else happens on the device meanwhile.
 
 Three kinds of bytes come: a model's own, which go when it leaves; what a library takes once and keeps, such as
 kernels and pools, which go when the process ends; and what arenas keep after large requests, which goes with their

@@ -40,7 +40,7 @@ def in_openais_form(
 
 
 def embeddings(vectors: Any, request: Any) -> bytes:
-    """The API's answer with these vectors. A script counts no tokens: none are told. Raises PredictionFailed."""
+    """The API's answer with these vectors. A script counts no tokens: the answer has none. Raises PredictionFailed."""
     try:
         rows = np.array(vectors, np.float32)
     except (ValueError, TypeError):

@@ -16,7 +16,7 @@ TLS_VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
 class RequestScopes:
     """The scopes of one connection, by its ends. `over_tls`: its client speaks TLS.
 
-    A proxy on this machine, and who connects by a Unix socket, may tell by a header that its own client speaks TLS.
+    A proxy on this machine, and a client by a Unix socket, may tell by a header that its own client speaks TLS.
     """
 
     def __init__(self, ends: Ends, state: dict[str, Any]) -> None:

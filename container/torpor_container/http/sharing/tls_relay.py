@@ -21,7 +21,7 @@ class RelayEnd(asyncio.Protocol):
     other: "RelayEnd"
 
     def __init__(self, relayed: Relayed | None = None) -> None:
-        """`relayed` is told when this end is lost."""
+        """`relayed` hears when this end is lost."""
         self._relayed = relayed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

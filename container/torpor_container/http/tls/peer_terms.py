@@ -1,7 +1,7 @@
 """What an instance on another machine takes at its port: TLS of its deployment's own processes.
 
 The control and routers then greet, since each incarnation has a secret of its own, and the control may hand over a new
-certificate. A neighbour's requests have tickets. Who is on this machine needs no TLS: nothing of that travels. A
+certificate. A neighbour's requests have tickets. A client on this machine needs no TLS: nothing travels. A
 gateway speaks none of ours, so its requests, each with a ticket, come without, where the instance takes any.
 """
 

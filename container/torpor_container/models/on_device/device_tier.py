@@ -1,7 +1,7 @@
 """The tier above memory: which models are on the device, by the same plans as in memory, and how they come and go.
 
-Who leaves the device stays in memory. A model that is on the device is in memory too, so one that leaves memory leaves
-the device first (`gone`). One thread does all work on the device. A prediction waits while a model enters; in return
+A model that leaves the device stays in memory. One on the device is in memory too, so it leaves the device before
+it leaves memory (`gone`). One thread does all work on the device. A prediction waits while a model enters; in return
 a library takes its workspace once for each model, and what the device reports tells one model from the others.
 """
 

@@ -1,7 +1,7 @@
 """Decides which instances an instance asks for the artifact of a model that it has yet to fetch. It sends nothing.
 
-Who is known to have the model comes first: its former owner, or whoever reported it. After these come the first
-instances in the model's own order (`core.placement`), to which its calls went before a change, or go while its owner is
+The instances that are known to have the model come first: its former owner, and those that reported it. Then the first
+instances in the model's own order (`ready_slots`), to which its calls went before a change, or go while its owner is
 busy. Each router knows this by itself, so that no list of all artifacts is kept anywhere.
 """
 

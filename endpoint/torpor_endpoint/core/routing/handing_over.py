@@ -1,15 +1,15 @@
 """Which models still go to their former owner, because their new owner has yet to load them. It sends nothing.
 
 A change of the ready instances gives some models another owner. The former owner may have such a model in memory, so
-that its calls need not wait for a load. What happens to one model, and who serves its calls after that:
+that its calls need not wait for a load. What happens to one model, and which instance serves its calls:
 
     event                                             the model is       its calls go to
     its first call since it has another owner         under way          the former owner
     the newcomer has loaded it                        settled            the newcomer
     the former owner has it in memory no longer       settled            the newcomer, which loads it for the call
     the newcomer could not load it                    as before a call   the former owner: the next call begins anew
-    the newcomer leaves                               as before a call   whoever is the owner then
-    the former owner leaves                           settled            whoever is the owner then
+    the newcomer leaves                               as before a call   its owner then
+    the former owner leaves                           settled            its owner then
 
 A process that begins to send to instances that ran already, as a router that starts, knows no former owners. So it
 hears from each instance which models are in its memory, before it sends a call there. If a model's owner does not have
@@ -18,9 +18,9 @@ the model, one of the instances that have it is the former owner.
 Three take part. Each router has its own handovers, and needs to agree with no other: two loads of a model at one
 instance are one.
 
-    placement            says who serves a call, and tells whom it concerns of each handover that begins
+    placement            chooses the instance for a call, and announces each handover that begins
     a request's machine  asks a former owner to answer only if it has the model, and settles it if the answer is no
-    whoever loads        asks former owners which of the models they have, has the newcomers load these and no others,
+    the loader           asks former owners which of the models they have, has the newcomers load these and no others,
                          and settles each, or lets it begin anew after a pause
 
 So a former owner never loads what it is about to lose, and a newcomer loads nothing that nobody called.
@@ -54,7 +54,7 @@ class Handover(NamedTuple, Generic[T]):
 
 
 Begun = Callable[[str, Handover[T]], None]
-"""Hears of each handover that begins: the model, and from whom to whom."""
+"""Hears of each handover that begins: the model, and from which instance to which."""
 
 
 class Handovers(Generic[T]):
@@ -69,7 +69,7 @@ class Handovers(Generic[T]):
         self._changes = 0
 
     def changed(self, owners: dict[str, T], is_ready: Callable[[T], bool]) -> None:
-        """The ready instances are others now. `owners` has who served each model until now."""
+        """The ready instances are others now. `owners` has the instance that served each model until now."""
         self._changes += 1
         if len(owners) + len(self._formers) > self._formers_max:
             self._formers = dict(owners)
@@ -91,7 +91,7 @@ class Handovers(Generic[T]):
                 holders[model] = (*holders.get(model, ()), holder)
 
     def server(self, model: str, owner: T, is_ready: Callable[[T], bool]) -> T:
-        """Who serves the model whose owner is now `owner`: the former one, if it is ready, or else the owner."""
+        """The instance that serves a model whose owner is now `owner`: the former one if it is ready, else `owner`."""
         known = self.under_way.get(model)
         former = self._formers.pop(model, known and known.former)
         holders = self._holders.pop(model, ()) if self._holders else ()

@@ -1,7 +1,7 @@
-"""Which models get one more copy because their owner is busy, and who serves them until that is loaded. It sends
-nothing.
+"""Which models get one more copy because their owner is busy, and which instance serves them until it is loaded. It
+sends nothing.
 
-Placement finds an instance with room for a call whose owner has none. What happens to the model, and who gets the call:
+Placement finds an instance with room for a call whose owner has none. What happens to the model and to the call:
 
     placement finds                                   the model gets     the call goes to
     an instance that has a copy                       nothing            that copy

@@ -1,6 +1,6 @@
 """One request on its way to an instance and through its containers, as a machine without I/O and without a clock.
 
-Whoever sends a request drives it: the machine says what to do next, and is told what came of it.
+The sender of a request drives it: the machine says what to do next, and the sender tells what came of it.
 
     event        what happened                                        what follows
     ready        it is time to look for an instance                   SEND, or HOLD while there is none
@@ -28,7 +28,8 @@ gets the leg, and loads the model: a request is turned away once at most. Of sev
 models is asked: the containers before it have answered, and are not called again.
 
 The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all legs), suspects,
-sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
+sessions, which instances lacked memory for a model, and the seconds and steps of each container. It changes nothing
+else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -283,7 +284,7 @@ class Sending(Generic[Instance]):
         return self._failed(SendingFailure.TIMED_OUT, now_s)
 
     def let_go(self) -> None:
-        """Nothing is sent to the instance any more. Whoever drives the machine calls this at the end, however it ends;
+        """Nothing is sent to the instance any more. The driver of the machine calls this at the end, however it ends;
         a second call does nothing."""
         if self._in_use and self.instance is not None:
             self._in_use = False

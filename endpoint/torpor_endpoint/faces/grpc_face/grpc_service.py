@@ -168,7 +168,7 @@ class _Unread(str):
 
 
 def _reader(name: str) -> Callable[[bytes], Any]:
-    """Reads messages of this name. What is none is told to its sender: gRPC itself would call it our own failure."""
+    """Reads messages of this name. The sender of others gets an error: gRPC itself would call it our own failure."""
     kind = message(name)
 
     def read(content: bytes) -> Any:

@@ -28,7 +28,7 @@ SHRINK_PAUSE_S = 30.0
 
 class CopyPlaces:
     """The copies on the instances of one variant. `resized` is called with their new number. `strict`: copies may have
-    of an instance what they have on AWS. Who waits for room adds itself to `freed`, and is called once."""
+    of an instance what they have on AWS. A function in `freed` is called once, when there is room again."""
 
     def __init__(
         self,

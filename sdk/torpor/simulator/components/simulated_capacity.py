@@ -36,8 +36,8 @@ class SimulatedMachine:
 
 
 class SimulatedCapacity:
-    """`moves` is called with each copy that is to move. Who waits for room adds itself to `freed`, and is called once.
-    The rule that lets instances leave is looked at on whole seconds, as in the endpoint."""
+    """`moves` is called with each copy that is to move. A function in `freed` is called once, when
+    there is room again. The rule that lets instances leave is looked at on whole seconds, as in the endpoint."""
 
     def __init__(self, kernel: Kernel, scenario: ComponentScenario, moves: Callable[[CopyMove], None]) -> None:
         self._kernel = kernel

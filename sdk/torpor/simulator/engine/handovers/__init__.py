@@ -1,1 +1,1 @@
-"""Handovers of models in virtual time: who serves a model, and the loads that no request waits for."""
+"""Handovers of models in virtual time: which instance serves a model, and the loads that no request waits for."""

@@ -1,9 +1,9 @@
 """Handovers and second copies in virtual time: a model stays at the instance that has it until another one has loaded
 it, as at an endpoint.
 
-This module decides nothing. `torpor_endpoint.core.routing.handing_over` and `second_copies` say who serves a model, and
-which is loaded next; `in_service.newcomer_loading` does at an endpoint what is done here. A load that fails here fails
-again: its model stays where it is.
+This module decides nothing. `torpor_endpoint.core.routing.handing_over` and `second_copies` say which instance serves a
+model, and which is loaded next; `in_service.newcomer_loading` does at an endpoint what is done here. A load that fails
+here fails again: its model stays where it is.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The models on one simulated instance's device: how they enter and leave it, and who predicts there.
+"""The models on one simulated instance's device: how they enter and leave it, and which of them predicts.
 
 This module decides nothing. `torpor_container.core.residency` decides which model enters and which one leaves, as it
 does for the device of a live instance; `torpor_container.core.turns` decides which request predicts next.
