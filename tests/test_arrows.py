@@ -82,7 +82,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_endpoint.up",
         "torpor_endpoint.starting",
         "torpor_endpoint.options",
-        "torpor_endpoint.routing.router.options",
+        "torpor_endpoint.routing.router.router_options",
         "torpor_endpoint.routing.router.start",
         "torpor_account.core",
         "torpor_endpoint.core",

@@ -39,7 +39,7 @@ SHORT = {
     "tests/container/transport/test_upstream.py": RUNS_OUT,
     "tests/endpoint/fleet/test_instance_pool_faults.py": VIRTUAL,
     "tests/endpoint/host/kubernetes/test_interrupted_launches.py": VIRTUAL,
-    "tests/endpoint/host/ray/test_host.py": VIRTUAL,
+    "tests/endpoint/host/ray/test_ray_host.py": VIRTUAL,
     "tests/endpoint/host/test_host_contract.py": RUNS_OUT,
     "tests/endpoint/routing/control/test_identity_publisher.py": SEEN,
     "tests/endpoint/routing/router/test_control_client.py": SEEN,

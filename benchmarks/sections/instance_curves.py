@@ -24,8 +24,8 @@ from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER, Generation
 from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer

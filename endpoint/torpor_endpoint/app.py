@@ -16,10 +16,10 @@ from torpor_account.web_pages import WebPages
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.dashboard.dashboard_door import Door
+from torpor_endpoint.endpoint_parts import EndpointParts
 from torpor_endpoint.fleet.components.component_controller import served_variants
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
-from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.service_register import ADDRESSES, OPEN_INFERENCE, OPENAI, RUNTIME, TF_SERVING
@@ -41,7 +41,7 @@ class EndpointProcess:
         self._options = options
         if options.standby:
             import_ahead(options)
-        self._parts = Parts(options)
+        self._parts = EndpointParts(options)
         self._chores = Chores(self._parts)
         self._outermost: WebPages | None = None
 

@@ -14,12 +14,12 @@ from torpor_account.tls.renewing import Renewal
 from torpor_endpoint.clocks import instance_clocks
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core.autoscaling.delays import TimeScale
+from torpor_endpoint.endpoint_parts import EndpointParts
 from torpor_endpoint.fleet.components.capacity_keeper import CapacityKeeper
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.supervision.leaving_machines import LeavingMachines
 from torpor_endpoint.host.ray.ray_address import names_ray
 from torpor_endpoint.options import LOCAL
-from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.fleet_loads import FleetLoads
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
@@ -35,7 +35,7 @@ HOUR_S = 3600.0
 class Chores:
     """The chores of one endpoint. They travel with its clock, if it travels (`clocks.travelling.Company`)."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: EndpointParts) -> None:
         self._parts = parts
         options, pause_of = parts.options, parts.clock.pause_of
         rescaling = Rescaling(parts.control(), options.account, options.region)

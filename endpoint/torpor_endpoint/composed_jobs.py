@@ -10,10 +10,10 @@ from torpor_endpoint.services.pipelines.running.sagemaker_calls import everythin
 from torpor_endpoint.simulating.ledger_file import ledger_file
 
 if TYPE_CHECKING:
-    from torpor_endpoint.parts import Parts
+    from torpor_endpoint.endpoint_parts import EndpointParts
 
 
-def composed_jobs(parts: "Parts", launching: InstanceFactory) -> JobParts:
+def composed_jobs(parts: "EndpointParts", launching: InstanceFactory) -> JobParts:
     """The parts of jobs. `launching` launches the instances of transform jobs."""
     site = JobSite(
         database=parts.account.database,

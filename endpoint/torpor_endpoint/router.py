@@ -7,7 +7,7 @@ import sys
 from torpor_container.processes.process_tree import end_with_parent
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.routing.protocol.router_variables import OWNED
-from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.router_options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import run
 from torpor_endpoint.starting.cannot_start import CannotStart, end
 

@@ -11,9 +11,9 @@ from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import App, Inline
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
+from torpor_endpoint.endpoint_parts import EndpointParts
 from torpor_endpoint.faces.late_face import LateFace
 from torpor_endpoint.options import LOCAL
-from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.async_invocations import AsyncInvocations
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class ServiceApps:
     """Makes the applications of one endpoint."""
 
-    def __init__(self, parts: Parts, chores: Chores) -> None:
+    def __init__(self, parts: EndpointParts, chores: Chores) -> None:
         self._parts = parts
         self._chores = chores
         self._options = parts.options

@@ -22,7 +22,7 @@ from tests.helpers.waiting import soon
 from tests.markdown import ROOT
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.options import Options
-from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.router_options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import check
 from torpor_endpoint.starting.endpoint_checks import CHECKS
 

@@ -22,8 +22,8 @@ def chosen_host(
         from torpor_endpoint.host.kubernetes.host_start import kubernetes_host
 
         return kubernetes_host(options.kubernetes_file, secret, options.keep_instances, peers)
-    from torpor_endpoint.host.ray.host import RayHost
     from torpor_endpoint.host.ray.ray_address import address_of
+    from torpor_endpoint.host.ray.ray_host import RayHost
 
     address = address_of(options.instances_on)
     assert address is not None, options.instances_on

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from torpor_endpoint.ledger.file_copy import copied
 
 if TYPE_CHECKING:
-    from torpor_endpoint.parts import Parts
+    from torpor_endpoint.endpoint_parts import EndpointParts
 
 
-def ledger_file(parts: "Parts") -> AbstractContextManager[Path]:
+def ledger_file(parts: "EndpointParts") -> AbstractContextManager[Path]:
     """The file, for the time of the block. Any thread may enter it, and waits for the disk. Raises DatabaseFault."""
     if parts.options.database is None:
         return nullcontext(parts.account.folders.ledger.resolve())

@@ -16,7 +16,7 @@ NEEDED: Mapping[str, Callable[[Options], bool]] = {
     "torpor_account.access.callers": lambda options: options.auth,
     "torpor_endpoint.role_parts": lambda options: options.auth,
     "torpor_endpoint.host.kubernetes.host_start": lambda options: options.instances_on == KUBERNETES,
-    "torpor_endpoint.host.ray.host": lambda options: names_ray(options.instances_on),
+    "torpor_endpoint.host.ray.ray_host": lambda options: names_ray(options.instances_on),
     "torpor_endpoint.peers.authority_keeping": lambda options: options.encrypts,
     "torpor_endpoint.peers.deployment_peers": lambda options: options.encrypts,
     "torpor_endpoint.peers.handing_rounds": lambda options: options.encrypts,

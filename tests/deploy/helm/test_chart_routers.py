@@ -13,7 +13,7 @@ from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.kubernetes.manifests import PORT
 from torpor_endpoint.host.kubernetes.object_names import labels
-from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.router_options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import SHUTDOWN_S, check
 from torpor_endpoint.starting.port_serving import GRACEFUL_S
 

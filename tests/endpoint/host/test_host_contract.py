@@ -22,7 +22,7 @@ from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.launch_names import deployment_digest
-from torpor_endpoint.host.ray.host import RayHost
+from torpor_endpoint.host.ray.ray_host import RayHost
 
 Story = Coroutine[Any, Any, None]
 

@@ -28,7 +28,7 @@ from torpor_endpoint.routing.router.control_client import (
     ControlRefused,
     refusal,
 )
-from torpor_endpoint.routing.router.options import RouterOptions
+from torpor_endpoint.routing.router.router_options import RouterOptions
 from torpor_endpoint.routing.router.start import check, run
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
 

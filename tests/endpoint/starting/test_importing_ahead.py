@@ -12,7 +12,7 @@ from torpor_endpoint.starting.importing_ahead import NEEDED, needed_modules
 LATER = """
 import sys
 from torpor_endpoint.options import Options
-import torpor_endpoint.parts
+import torpor_endpoint.endpoint_parts
 from torpor_endpoint.starting.importing_ahead import import_ahead
 import_ahead(Options(database="postgresql://db/torpor", s3_endpoint="http://s3", standby=True))
 print("boto3" in sys.modules, "psycopg" in sys.modules, "torpor_endpoint.host.kubernetes.host_start" in sys.modules)

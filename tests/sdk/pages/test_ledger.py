@@ -16,7 +16,7 @@ from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, 
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.arguments import span_s
-from torpor.cli.commands.reports.cold_starts import percentile
+from torpor.cli.commands.reports.cold_start_table import percentile
 from torpor.errors import EndpointRefused
 from torpor.hosting.endpoint_deployment import EndpointPlan
 from torpor.pages import ledger

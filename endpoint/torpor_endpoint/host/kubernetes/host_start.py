@@ -10,8 +10,8 @@ from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.api.cluster import find_cluster
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import BadKubernetesFile, KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 from torpor_endpoint.host.launch_names import deployment_digest
 
 if TYPE_CHECKING:

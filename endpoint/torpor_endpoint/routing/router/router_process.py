@@ -30,11 +30,11 @@ from torpor_endpoint.routing.router.control_client import ControlAway, ControlCl
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routing.router.forwarding import AtOnePort, ForwardedAsync
-from torpor_endpoint.routing.router.options import RouterOptions
 from torpor_endpoint.routing.router.proving.router_proof import RouterProof
 from torpor_endpoint.routing.router.reports.pending_accounts import DenialRows, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.reports.reporting import Reporting
 from torpor_endpoint.routing.router.router_door import RouterDoor
+from torpor_endpoint.routing.router.router_options import RouterOptions
 from torpor_endpoint.routing.router.router_page import RouterPages
 from torpor_endpoint.runtime.app import AccountAndRegion, RuntimeApp
 from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite, Steps, Tracer, close_within, plain_steps

@@ -19,8 +19,8 @@ from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
-from torpor_endpoint.routing.router.options import RouterOptions
 from torpor_endpoint.routing.router.proving.control_signing import half_given, signer
+from torpor_endpoint.routing.router.router_options import RouterOptions
 from torpor_endpoint.starting.cannot_start import BadOption, CannotStart, warn
 from torpor_endpoint.starting.option_checks import check_cryptography, check_grpc, check_rows, check_telemetry, is_url
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address

@@ -17,7 +17,7 @@ from torpor.hosting.endpoint_process import READY_WITHIN_S
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import command_line
-from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.router_options import ROUTER_OPTIONS, RouterOptions
 
 
 @takes(ROUTER_OPTIONS)

@@ -8,15 +8,15 @@ from typing import Any
 from torpor_account.aws.wire.asgi import App
 from torpor_account.gateway import Gateway
 from torpor_endpoint.chores import Chores
+from torpor_endpoint.endpoint_parts import EndpointParts
 from torpor_endpoint.options import Options
-from torpor_endpoint.parts import Parts
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.service_register import ADDRESSES
 
 
 @contextmanager
 def resting(folder: Path) -> Iterator[App]:
-    parts = Parts(Options(data_dir=folder))
+    parts = EndpointParts(Options(data_dir=folder))
     with ExitStack() as closing:
         for part in (parts.account, parts.async_queue, parts.ledger):
             closing.callback(part.close)

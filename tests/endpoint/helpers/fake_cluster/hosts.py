@@ -9,8 +9,8 @@ from tests.endpoint.helpers.fake_cluster.server import ClusterServer
 from tests.endpoint.helpers.local_hosts import warm_parent
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 SETTINGS = KubernetesSettings("registry/torpor-instance:1", NAMESPACE)
 SECRET = b"s" * 32

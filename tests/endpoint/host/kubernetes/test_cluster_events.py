@@ -17,8 +17,8 @@ from tests.endpoint.helpers.fake_cluster.in_process import ClusterInProcess, clu
 from tests.endpoint.helpers.fake_cluster.objects import Object
 from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 SLOT = Slot("shop", "v", 0)
 SPEC = LaunchSpec(SLOT, {}, resources=Resources(1, 1024))

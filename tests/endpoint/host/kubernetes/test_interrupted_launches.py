@@ -11,8 +11,8 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 SLOT = Slot("shop", "v", 0)
 Object = dict[str, Any]

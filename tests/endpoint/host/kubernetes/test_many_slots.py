@@ -11,8 +11,8 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import Phase, Slot
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER, Generation
 from torpor_endpoint.host.kubernetes.slots import PodSlot
 from torpor_endpoint.host.launch_names import deployment_digest

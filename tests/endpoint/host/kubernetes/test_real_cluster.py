@@ -26,8 +26,8 @@ from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes.api.client import refused_with
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 pytestmark = pytest.mark.skipif(
     not AT_HAND,

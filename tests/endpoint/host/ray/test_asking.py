@@ -8,8 +8,8 @@ from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.host.ray.advice import advice, cause
 from torpor_endpoint.host.ray.asking import asked_by, why_pending
 from torpor_endpoint.host.ray.driver_messages import actor_name, slot_of
-from torpor_endpoint.host.ray.host import unreachable
 from torpor_endpoint.host.ray.ray_address import address_of
+from torpor_endpoint.host.ray.ray_host import unreachable
 
 SLOT = Slot("shop", "AllTraffic", 3, 1)
 NODES = [{"CPU": 2.0, "memory": 4096.0 * MIB}, {"CPU": 8.0, "memory": 16384.0 * MIB, "GPU": 1.0}]

@@ -10,7 +10,7 @@ from torpor_account.iam.identities.ids import KeyPair
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.identities import TABLES, Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
-from torpor_endpoint.routing.router.options import RouterOptions
+from torpor_endpoint.routing.router.router_options import RouterOptions
 from torpor_endpoint.routing.router.router_process import RouterProcess
 
 FACTS = ControlFacts("us-east-1", "123456789012", strict=False, auth=True, storage="", sockets="", rate_limits=())

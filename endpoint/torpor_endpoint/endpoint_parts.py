@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from torpor_endpoint.telemetry.telemetry_parts import Telemetry
 
 
-class Parts:
+class EndpointParts:
     """The parts of one endpoint, and what several of them do together.
 
     Making them locks and opens the data folder; `app.EndpointProcess` starts and ends them. Raises DataDirInUse,
@@ -316,13 +316,13 @@ class Parts:
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
 
 
-def _handing(parts: Parts, peers: "DeploymentPeers") -> "HandingRounds":
+def _handing(parts: EndpointParts, peers: "DeploymentPeers") -> "HandingRounds":
     from torpor_endpoint.peers.handing_rounds import HandingRounds
 
     return HandingRounds(peers, lambda: [one.address for one in parts.host.list()])
 
 
-def _async_site(parts: Parts) -> AsyncSite:
+def _async_site(parts: EndpointParts) -> AsyncSite:
     return AsyncSite(
         queue=parts.async_queue,
         roster=parts.roster,
@@ -338,18 +338,20 @@ def _async_site(parts: Parts) -> AsyncSite:
     )
 
 
-def _versions(parts: Parts) -> VersionParts:
+def _versions(parts: EndpointParts) -> VersionParts:
     arn_of, changed, applied = parts.named.endpoint_arn, parts.tables.changed, parts.routers.applied
     known = parts.roster, parts.account, parts.as_role, arn_of, parts.clock, changed, applied
     return VersionParts(VersionSite(*known, parts.ledger.stepped))
 
 
-def _feeding(parts: Parts) -> PrefixFeeding:
+def _feeding(parts: EndpointParts) -> PrefixFeeding:
     site = FeedingSite(parts.store, parts.account.storage, parts.as_role, parts.versions.told, parts.clock.epoch)
     return PrefixFeeding(site)
 
 
-def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str], Awaitable[None]]) -> Controller:
+def _controller(
+    parts: EndpointParts, factory: InstanceFactory, deleted: Callable[[str], Awaitable[None]]
+) -> Controller:
     return Controller(
         parts.store,
         parts.roster,
@@ -362,7 +364,7 @@ def _controller(parts: Parts, factory: InstanceFactory, deleted: Callable[[str],
     )
 
 
-def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
+def _components(parts: EndpointParts, factory: InstanceFactory) -> ComponentController:
     """What runs the inference components of all endpoints."""
 
     async def deleted(component: ComponentRecord) -> None:
@@ -384,7 +386,7 @@ def _components(parts: Parts, factory: InstanceFactory) -> ComponentController:
     )
 
 
-async def _fault(parts: Parts, variant: Variant, endpoint_arn: str) -> str | None:
+async def _fault(parts: EndpointParts, variant: Variant, endpoint_arn: str) -> str | None:
     """As `InstanceFactory.fault`. On other machines it is their scheduler that says whether a device is there."""
     refused = None if parts.role_parts is None else await parts.role_parts.fault(variant, endpoint_arn)
     if refused is None and parts.options.instances_on == LOCAL:

@@ -15,7 +15,7 @@ from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes import preflight
-from torpor_endpoint.host.kubernetes.host import KubernetesHost
+from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 SLOT = Slot("shop", "AllTraffic", 0)
 KEPT = [("shop", "AllTraffic")]

@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from torpor.cli.commands.reports.costs import faces, models, variants
+from torpor.cli.commands.reports.cost_report import faces, models, variants
 from torpor_endpoint.core.pages.costs import Costs, FaceUse, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.costs import ModelCosts
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from torpor.cli.commands.reports.cold_starts import narrow_table, table
+from torpor.cli.commands.reports.cold_start_table import narrow_table, table
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 
 COLD = ColdStart(1e9, "houses", "v", "a", "i-1", 200, 0.423, {"load": 0.3, "predict": 0.123}, reason="first use")

@@ -14,7 +14,7 @@ from torpor_container.transport.peers.credential import PeerCredential
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.ray.driver_messages import GONE, LEAVING, PENDING, RUNNING, News, Order, actor_name
 from torpor_endpoint.host.ray.driver_process import DriverProcess
-from torpor_endpoint.host.ray.host import RayHost
+from torpor_endpoint.host.ray.ray_host import RayHost
 from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 
 SLOT = Slot("shop", "v", 0)
