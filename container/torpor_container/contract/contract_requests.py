@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 from torpor_container.errors import BadInput
 
@@ -15,10 +16,7 @@ BUDGET_END_BYTES = 2**60
 
 def load_request(body: bytes) -> tuple[str, str]:
     """LoadModel's members. Raises BadInput that names the member."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
+    document = _document(body)
     for member, allowed in LOAD_MEMBERS.items():
         if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
             needed = 'LoadModel needs {"model_name": "…", "url": "…"}'
@@ -30,10 +28,7 @@ def load_request(body: bytes) -> tuple[str, str]:
 
 def model_named(body: bytes) -> str:
     """The member of `wire.ModelName`. Raises BadInput."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
+    document = _document(body)
     if not isinstance(document, dict) or not isinstance(document.get("model"), str) or len(document) > 1:
         raise BadInput('the body must be {"model": "…"}, with the TargetModel')
     name: str = document["model"]
@@ -42,10 +37,7 @@ def model_named(body: bytes) -> str:
 
 def models_named(body: bytes) -> list[str]:
     """The member of `wire.AskedModels`. Raises BadInput."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
+    document = _document(body)
     names = document.get("models") if isinstance(document, dict) and len(document) == 1 else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadInput('the body must be {"models": ["…"]}, with TargetModels')
@@ -54,10 +46,7 @@ def models_named(body: bytes) -> list[str]:
 
 def new_budget(body: bytes) -> int:
     """The member of `wire.MemoryChange`. Raises BadInput."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
+    document = _document(body)
     budget_bytes = document.get("budget_bytes") if isinstance(document, dict) and len(document) == 1 else None
     if type(budget_bytes) is not int or not 0 < budget_bytes < BUDGET_END_BYTES:
         raise BadInput('the body must be {"budget_bytes": n}, with the whole number of bytes, 1 or more')
@@ -71,3 +60,11 @@ def page_start(token: str | None) -> int:
     if not token.isdecimal():
         raise BadInput(f"next_page_token={token!r} is not one that this server gave")
     return int(token)
+
+
+def _document(body: bytes) -> Any:
+    """The JSON of a body. Raises BadInput."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
