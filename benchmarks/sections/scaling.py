@@ -28,8 +28,8 @@ from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.host import Launched, LaunchSpec, Slot
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
 from torpor_endpoint.routing.control.publishing import TablePublisher

@@ -42,8 +42,8 @@ from torpor_endpoint.host.missing_device import missing_device
 from torpor_endpoint.host.warm_parent import WarmParent
 from torpor_endpoint.in_service.served_endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.options import LOCAL, Options
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard

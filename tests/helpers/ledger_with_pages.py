@@ -19,9 +19,10 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.reader import LedgerReader
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER, RETENTION, Retention
+from torpor_endpoint.ledger.tables import RETENTION, Retention
 from torpor_endpoint.pages.ledger import Pages
 
 NOON_S = 1_800_000_000.0

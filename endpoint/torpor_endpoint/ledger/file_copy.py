@@ -8,7 +8,7 @@ from typing import Any
 
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.ledger.tables import LEDGER
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 
 PORTION_S = 3600
 """Of tables with a row for each minute and model, which may have millions."""

@@ -46,7 +46,8 @@ from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.core.variant_setup import setup_of
 from torpor_endpoint.core.versions.version_steps import VersionStep
 from torpor_endpoint.ledger.choice_table import choice_key, merge_choices
-from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
+from torpor_endpoint.ledger.row_batch import Batch
+from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
 PERIOD_S = 1.0

@@ -1,12 +1,11 @@
-"""The ledger's own database: defines its tables, writes batches of rows, and removes rows too old or too many."""
+"""Writes batches of rows into the ledger's tables (`ledger_schema`), and removes rows that are too old or too many."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from operator import attrgetter
-from typing import TypeVar
 
-from torpor_account.storage.databases.database import Database, DatabasePart, Migration
+from torpor_account.storage.databases.database import Database
 from torpor_container.frozen_class import frozen
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
@@ -14,139 +13,20 @@ from torpor_endpoint.core.ledger import (
     MOMENTS_MAX,
     ContainerKey,
     ContainerSums,
-    FaceKey,
-    FaceSums,
     MemoryKey,
     MemorySums,
-    Span,
     SpanKey,
     Sums,
     UseKey,
-    add_sums,
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.core.model_choice.made_choices import ChoiceKey, MadeChoices
-from torpor_endpoint.core.versions.version_steps import VersionStep
-from torpor_endpoint.ledger.choice_table import CHOICES, add_choices, merge_choices, prune_choices
-from torpor_endpoint.ledger.face_table import FACES, add_faces
-from torpor_endpoint.ledger.version_table import VERSION_STEPS, add_version_steps, prune_version_steps
+from torpor_endpoint.ledger.choice_table import add_choices, prune_choices
+from torpor_endpoint.ledger.face_table import add_faces
+from torpor_endpoint.ledger.row_batch import Batch
+from torpor_endpoint.ledger.version_table import add_version_steps, prune_version_steps
 
 ENDED = "the endpoint ended"
 """The reason for the end of a life that ended with a killed endpoint."""
-
-_STEPS = (
-    """
-    CREATE TABLE cold_starts (
-        number INTEGER PRIMARY KEY, at_s REAL NOT NULL, request_id TEXT NOT NULL, endpoint TEXT NOT NULL,
-        variant TEXT NOT NULL, model TEXT NOT NULL, instance TEXT NOT NULL, status INTEGER NOT NULL,
-        steps TEXT NOT NULL, total_s REAL NOT NULL, request_bytes INTEGER NOT NULL, response_bytes INTEGER NOT NULL,
-        cold TEXT
-    );
-    CREATE INDEX cold_starts_by_time ON cold_starts (at_s);
-    CREATE TABLE minutes (
-        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
-        size TEXT NOT NULL, requests INTEGER NOT NULL, cold INTEGER NOT NULL, errors INTEGER NOT NULL,
-        total_s REAL NOT NULL, load_s REAL NOT NULL, predict_s REAL NOT NULL, busy_ms INTEGER NOT NULL,
-        predict_ms INTEGER NOT NULL, request_bytes INTEGER NOT NULL, response_bytes INTEGER NOT NULL,
-        PRIMARY KEY (minute_s, endpoint, variant, model, size)
-    ) WITHOUT ROWID;
-    CREATE TABLE lives (
-        endpoint TEXT NOT NULL, variant TEXT NOT NULL, instance TEXT PRIMARY KEY, slot INTEGER NOT NULL,
-        size TEXT NOT NULL, why_started TEXT NOT NULL, started_s REAL NOT NULL, ready_s REAL,
-        why_stopped TEXT NOT NULL, stopped_s REAL, provisioned INTEGER NOT NULL
-    );
-    CREATE TABLE heartbeat ("only" INTEGER PRIMARY KEY CHECK ("only" = 1), at_s REAL NOT NULL);
-    """,
-    # The first version kept ten thousand lives: where it has so many, it may have known more.
-    """
-    CREATE INDEX lives_by_end ON lives (stopped_s);
-    CREATE TABLE pruned ("only" INTEGER PRIMARY KEY CHECK ("only" = 1), until_s REAL NOT NULL);
-    INSERT INTO pruned SELECT 1, min(stopped_s) FROM lives GROUP BY 1 HAVING count(stopped_s) >= 10000;
-    """,
-    """
-    CREATE TABLE served (
-        endpoint TEXT NOT NULL, variant TEXT NOT NULL, since_s REAL NOT NULL, until_s REAL NOT NULL,
-        PRIMARY KEY (endpoint, variant)
-    ) WITHOUT ROWID;
-    INSERT INTO served SELECT endpoint, variant, min(started_s), max(coalesce(stopped_s, ready_s, started_s))
-        FROM lives GROUP BY 1, 2;
-    """,
-    """
-    ALTER TABLE cold_starts ADD COLUMN effort TEXT;
-    ALTER TABLE minutes ADD COLUMN measured INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE minutes ADD COLUMN work_s REAL NOT NULL DEFAULT 0;
-    ALTER TABLE minutes ADD COLUMN delay_s REAL NOT NULL DEFAULT 0;
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS memory (
-        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, size TEXT NOT NULL,
-        budget_bytes INTEGER NOT NULL, looks INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
-        short INTEGER NOT NULL, short_own_bytes INTEGER NOT NULL,
-        PRIMARY KEY (minute_s, endpoint, variant, size, budget_bytes)
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS spans (
-        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
-        first_s REAL NOT NULL, last_s REAL NOT NULL, PRIMARY KEY (minute_s, endpoint, variant, model)
-    ) WITHOUT ROWID;
-    """,
-    "ALTER TABLE cold_starts ADD COLUMN inference_id TEXT NOT NULL DEFAULT '';",
-    """
-    ALTER TABLE cold_starts ADD COLUMN container_s TEXT NOT NULL DEFAULT '{}';
-    ALTER TABLE cold_starts ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE minutes ADD COLUMN copies INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE lives ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE lives ADD COLUMN changed_s REAL;
-    CREATE TABLE containers (
-        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
-        position INTEGER NOT NULL, container TEXT NOT NULL, requests INTEGER NOT NULL, total_s REAL NOT NULL,
-        warm INTEGER NOT NULL, warm_s REAL NOT NULL,
-        PRIMARY KEY (minute_s, endpoint, variant, model, position, container)
-    ) WITHOUT ROWID;
-    CREATE TABLE memory_by_container (
-        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, size TEXT NOT NULL,
-        budget_bytes INTEGER NOT NULL, container TEXT NOT NULL, looks INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
-        short INTEGER NOT NULL, short_own_bytes INTEGER NOT NULL,
-        PRIMARY KEY (minute_s, endpoint, variant, size, budget_bytes, container)
-    ) WITHOUT ROWID;
-    INSERT INTO memory_by_container SELECT minute_s, endpoint, variant, size, budget_bytes, '', looks, own_bytes,
-        short, short_own_bytes FROM memory;
-    DROP TABLE memory;
-    ALTER TABLE memory_by_container RENAME TO memory;
-    """,
-    # The batches of routers that the ledger has: one that comes again is not written again.
-    """
-    CREATE TABLE router_batches (router TEXT PRIMARY KEY, number INTEGER NOT NULL, at_s REAL NOT NULL) WITHOUT ROWID;
-    """,
-    "ALTER TABLE heartbeat ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;",
-    "ALTER TABLE spans ADD COLUMN seconds INTEGER NOT NULL DEFAULT 0;",
-    """
-    ALTER TABLE lives ADD COLUMN volume_gb REAL;
-    ALTER TABLE lives ADD COLUMN placed_on TEXT NOT NULL DEFAULT '';
-    ALTER TABLE lives ADD COLUMN reserved_mib REAL NOT NULL DEFAULT 0;
-    ALTER TABLE lives ADD COLUMN reserved_cores REAL NOT NULL DEFAULT 0;
-    ALTER TABLE lives ADD COLUMN reserved_accelerators REAL NOT NULL DEFAULT 0;
-    """,
-    """
-    CREATE TABLE setups (
-        endpoint TEXT NOT NULL, variant TEXT NOT NULL, since_s REAL NOT NULL, setup TEXT NOT NULL,
-        PRIMARY KEY (endpoint, variant)
-    ) WITHOUT ROWID;
-    """,
-    """
-    ALTER TABLE memory ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE memory ADD COLUMN workers INTEGER NOT NULL DEFAULT 0;
-    """,
-    """
-    ALTER TABLE spans ADD COLUMN moments TEXT NOT NULL DEFAULT '';
-    ALTER TABLE minutes ADD COLUMN fetches INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE minutes ADD COLUMN fetched_bytes INTEGER NOT NULL DEFAULT 0;
-    """,
-    "ALTER TABLE cold_starts ADD COLUMN face TEXT NOT NULL DEFAULT '';",
-    CHOICES,
-    VERSION_STEPS,
-    FACES,
-)
-LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, further=True, expendable=True)
 
 
 @frozen
@@ -166,60 +46,6 @@ class Retention:
 
 
 RETENTION = Retention()
-
-
-@dataclass
-class Batch:
-    """Rows to write in one transaction. `number` rises from batch to batch; 0 is that of a batch without one."""
-
-    number: int = 0
-    cold_starts: list[InvocationRecord] = field(default_factory=list)
-    minutes: dict[UseKey, Sums] = field(default_factory=dict)
-    containers: dict[ContainerKey, ContainerSums] = field(default_factory=dict)  # of pipelines
-    spans: dict[SpanKey, Span] = field(default_factory=dict)  # of warm requests
-    faces: dict[FaceKey, FaceSums] = field(default_factory=dict)  # of other protocols than SageMaker's
-    memory: dict[MemoryKey, MemorySums] = field(default_factory=dict)
-    lives: dict[str, InstanceLife] = field(default_factory=dict)
-    served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
-    routers: dict[str, int] = field(default_factory=dict)  # the number of the last batch of each router
-    setups: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)  # since when, and how, as JSON
-    choices: dict[ChoiceKey, MadeChoices] = field(default_factory=dict)  # of models of groups
-    steps: list[tuple[float, VersionStep]] = field(default_factory=list)  # of versions, each with its epoch seconds
-
-    @property
-    def rows(self) -> int:
-        kinds = self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives, self.choices
-        return sum(map(len, kinds)) + len(self.steps)
-
-    def absorb(self, later: "Batch") -> None:
-        """Add the rows of a later batch, and take its number. No try to write this one may have been made."""
-        self.number = later.number
-        self.cold_starts += later.cold_starts
-        self.steps += later.steps
-        _add_all(self.minutes, later.minutes)
-        _add_all(self.containers, later.containers)
-        _add_all(self.memory, later.memory)
-        _add_all(self.faces, later.faces)
-        for called, span in later.spans.items():
-            self.spans[called] = self.spans[called] | span if called in self.spans else span
-        self.lives |= later.lives
-        self.served |= later.served
-        self.setups |= later.setups
-        self.routers |= later.routers
-        for made in later.choices.values():
-            merge_choices(self.choices, made)
-
-
-K = TypeVar("K")
-S = TypeVar("S", Sums, ContainerSums, FaceSums, MemorySums)
-
-
-def _add_all(into: dict[K, S], others: Mapping[K, S]) -> None:
-    for key, sums in others.items():
-        if key in into:
-            add_sums(into[key], sums)
-        else:
-            into[key] = sums
 
 
 class Tables:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.failures import is_machines
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.ledger.tables import Batch, Retention, Tables
+from torpor_endpoint.ledger.row_batch import Batch
+from torpor_endpoint.ledger.tables import Retention, Tables
 
 WAITING_ROWS_MAX = 100_000
 """The most rows that wait while the database cannot be written, however long that takes. The oldest are lost then."""

@@ -7,8 +7,8 @@ import pytest
 from tests.helpers.metric_pages import written
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.router.reports.pending_accounts import MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters

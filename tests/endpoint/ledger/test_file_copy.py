@@ -10,7 +10,7 @@ from tests.helpers.ledger_with_pages import ALWAYS_ON, FIRST_USE, NOON_S, Ledger
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.ledger.file_copy import copied, copy
-from torpor_endpoint.ledger.tables import LEDGER
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 

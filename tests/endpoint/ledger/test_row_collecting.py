@@ -33,8 +33,9 @@ from torpor_endpoint.core.routing.warm_sums import WarmSums
 from torpor_endpoint.core.variant_setup import VariantSetup
 from torpor_endpoint.core.versions.version_steps import StepKind, VersionStep
 from torpor_endpoint.ledger.choice_table import latest_choices
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import CHOICES_PENDING_MAX, COLD_PENDING_MAX, Ledger
-from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
+from torpor_endpoint.ledger.tables import ENDED, RETENTION, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 

@@ -12,8 +12,10 @@ from tests.helpers.thorough_values import thorough
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord
+from torpor_endpoint.ledger.ledger_schema import LEDGER
+from torpor_endpoint.ledger.row_batch import Batch
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.ledger.tables import Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 
 COLD = {"load": 0.2, "predict": 0.002, "overhead": 0.001}

@@ -18,7 +18,9 @@ from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
 from torpor_endpoint.core.variant_setup import VariantSetup
-from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.ledger.ledger_schema import LEDGER
+from torpor_endpoint.ledger.row_batch import Batch
+from torpor_endpoint.ledger.tables import Tables
 
 MIB = 1024**2
 MODELS = 8

@@ -13,8 +13,8 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.routing.table_differences import Differences, TableVersion
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.peers.deployment_peers import DeploymentPeers
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters

@@ -20,8 +20,8 @@ from torpor_endpoint.core.ledger import arrival_moments, arrival_seconds
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.model_choice.made_choices import MadeChoices
 from torpor_endpoint.ledger.choice_table import latest_choices
+from torpor_endpoint.ledger.ledger_schema import LEDGER
 from torpor_endpoint.ledger.row_collecting import Ledger
-from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.router.reports.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters

@@ -12,7 +12,9 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.ledger.ledger_schema import LEDGER
+from torpor_endpoint.ledger.row_batch import Batch
+from torpor_endpoint.ledger.tables import Tables
 
 SINCE_S = 1_700_000_040.0
 """A whole minute that is over."""
