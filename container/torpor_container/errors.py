@@ -82,13 +82,15 @@ def text_of(error: BaseException) -> str:
 
 def traceback_of(error: BaseException) -> str:
     """The traceback of an exception of foreign code from the first frame of that code: those before it take the
-    place of the others in a message that is cut off. Whole if no frame is of that code."""
+    place of the others in a message that is cut off. Whole if no frame is of that code; without a frame if that code is
+    no Python, whose line the end shows."""
     whole = traceback.TracebackException.from_exception(error)
     chain = [whole]
     while chain:
         one = chain.pop()
         foreign = (place for place, frame in enumerate(one.stack) if not frame.filename.startswith(OWN))
-        del one.stack[: next(foreign, 0)]
+        unread = len(one.stack) if issubclass(one.exc_type or BaseException, SyntaxError) else 0
+        del one.stack[: next(foreign, unread)]
         chain += [also for also in (one.__cause__, one.__context__, *(one.exceptions or ())) if also is not None]
     return "".join(whole.format())
 

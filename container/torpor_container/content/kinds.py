@@ -75,8 +75,20 @@ class Beyond(float):
 
 def read_number(text: str) -> float:
     """The number that a text says, which may say `inf`. Raises ValueError."""
-    value = float(text)
+    value = float(_plain(text))
     return value if isfinite(value) or "n" in text.lower() else Beyond.of(text)
+
+
+def read_whole(text: str) -> int:
+    """The whole number that a text says. Raises ValueError."""
+    return int(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """Raises ValueError for 1_000 and for digits of other scripts, which are numbers to Python alone."""
+    if "_" in text or not text.isascii():
+        raise ValueError(NOT_A_NUMBER.format(repr(text[:40])))
+    return text
 
 
 @cache
@@ -144,9 +156,9 @@ def _whole(dtype: Any) -> CellKind:
 
 def _exact_number(text: bytes) -> float:
     try:
-        return int(text)
+        return read_whole(text.decode())
     except ValueError:
-        return float(text)
+        return read_number(text.decode())
 
 
 # -- booleans ----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from torpor_container.frozen_class import frozen
 from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
+PROGRAM = ".py"
 FOLD = re.compile(rf"{CANONICAL}-\d+")
 """The names of models of SageMaker's k-fold training. Other numbered names are not one model: `model-v1` beside
 `model-v2` are two versions, and an average of both would be wrong."""
@@ -58,9 +59,14 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Mo
 
 
 def visible(directory: Path) -> list[Path]:
-    """The files at the top that are not hidden, in order of names and of numbers in them: `fold-2`, `fold-10`."""
+    """The files at the top that are neither hidden nor programs, in order of names and of numbers in them: `fold-2`,
+    `fold-10`."""
     with os.scandir(directory) as entries:
-        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()]
+        names = [
+            entry.name
+            for entry in entries
+            if not entry.name.startswith(".") and not entry.name.endswith(PROGRAM) and entry.is_file()
+        ]
     return [directory / name for name in sorted(names, key=_natural)]
 
 
@@ -160,12 +166,34 @@ LOOKED_INTO_MAX = 50
 SCRIPT_FILE, SCRIPT_FOLDER = "inference.py", "code"
 SCRIPT = Path(SCRIPT_FOLDER, SCRIPT_FILE)
 """Where scripts are looked for."""
+MANIFEST = Path("MAR-INF", "MANIFEST.json")
+"""What the model archives of Multi Model Server and TorchServe have."""
 
 
 def misplaced(directory: Path) -> str:
     """A sentence on the first script in the wrong place; if there is none, on the first model of another framework, or
-    model or archive in the wrong place; empty if there is none of these."""
+    model or archive in the wrong place; if there is none, on a script of another name. Else empty."""
+    if (directory / MANIFEST).is_file():
+        return (
+            "It is a model archive of Multi Model Server or TorchServe: run that server "
+            "(docs/how-to/bring-a-container.md), or pack a code/inference.py with model_fn and predict_fn"
+        )
     files = [(path, path.relative_to(directory)) for path in islice(_files(directory), LOOKED_INTO_MAX)]
+    return _in_wrong_place(files) or _of_other_name([within for _, within in files])
+
+
+def _of_other_name(files: list[Path]) -> str:
+    """A sentence on the first program where scripts are looked for, if no script is there."""
+    programs = [one for one in files if one.suffix == PROGRAM and one.parent in (Path(), Path(SCRIPT_FOLDER))]
+    if not programs or any(one.name == SCRIPT_FILE for one in programs):
+        return ""
+    return (
+        f"{programs[0]} is a Python program: if it is the script that serves, call it {SCRIPT}, or name it by "
+        "SAGEMAKER_PROGRAM in the container's Environment"
+    )
+
+
+def _in_wrong_place(files: list[tuple[Path, Path]]) -> str:
     for _, within in files:
         if within.name == SCRIPT_FILE and len(within.parts) > 1 and within != SCRIPT:
             return _lies_in_folder(within, within.parents[within.parent.name == SCRIPT_FOLDER])

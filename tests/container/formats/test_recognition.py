@@ -175,6 +175,25 @@ def test_a_script_in_its_own_folder_is_in_no_wrong_place(place: Callable[..., Pa
     assert misplaced(place(**{"code/inference.py": "text", "code/train.py": "text"})) == ""
 
 
+@pytest.mark.parametrize(
+    ("files", "hint"),
+    [
+        (
+            {"serve.py": "text"},
+            r"serve\.py is a Python program: .* call it code/inference\.py, or .* SAGEMAKER_PROGRAM",
+        ),
+        ({"code/serve.py": "text"}, r"code/serve\.py is a Python program"),
+        ({"MAR-INF/MANIFEST.json": "names", "handler.py": "text"}, r"It is a model archive of Multi Model Server"),
+    ],
+)
+@pytest.mark.parametrize("image", [Conventions(), XGBOOST, SCIKIT_LEARN], ids=["torpor", "xgboost", "scikit-learn"])
+def test_a_program_is_no_model_and_named_with_what_to_do(
+    place: Callable[..., Path], image: Conventions, files: dict[str, str], hint: str
+) -> None:
+    with pytest.raises(UnknownFormat, match=hint):
+        detect(place(**files), conventions=image)
+
+
 def test_the_only_real_model_among_several_named_files_is_taken(place: Callable[..., Path]) -> None:
     place(**{"a.json": "json", "b.ubj": "text", "c.model": "nothing", "encoder.pkl": "encoder", "names.pkl": "columns"})
     assert detect(place())[1].name == "a.json"

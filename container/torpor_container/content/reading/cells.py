@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content.column_names import places
-from torpor_container.content.kinds import TRUTHS, Beyond, read_number, shown
+from torpor_container.content.kinds import TRUTHS, Beyond, read_number, read_whole, shown
 from torpor_container.content.layout import Rows
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput
@@ -135,12 +135,12 @@ def read_any(cell: Any, text: bool, where: str) -> Any:
         return None
     if plain.lower().encode() in TRUTHS:
         return TRUTHS[plain.lower().encode()]
-    for kind in (int, read_number):
+    for read in (read_whole, read_number):
         try:
-            found = kind(plain) if "_" not in plain else cell
+            found = read(plain)
         except ValueError:
             continue
-        return found if found is cell else read_any(found, False, where)
+        return read_any(found, False, where)
     return cell
 
 

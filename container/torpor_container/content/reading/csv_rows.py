@@ -233,8 +233,6 @@ def _cell(row: int, column: int, cell: bytes, kind: CellKind) -> object:
             text = _unquoted(text)
         if not text:
             return kind.empty
-        if b"_" in text:
-            raise ValueError
         return kind.read(text)
     except ValueError:
         shown = kind.wrong.format(repr(text[:40].decode("utf-8", "replace")))

@@ -5,11 +5,10 @@ trained on files that count from 1 has one column more.
 """
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 
-from torpor_container.content.kinds import TEXT, OutOfRange
+from torpor_container.content.kinds import TEXT, CellKind, OutOfRange, read_number
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
@@ -22,7 +21,7 @@ def decode_libsvm(body: bytes, layout: RowLayout) -> Rows:
     if layout.kind is TEXT:
         raise BadInput(f"libsvm holds numbers, and {TEXT.refusal}")
     lines = enumerate(body.strip().split(b"\n"), start=1)
-    rows = [_row(number, line.split(), layout.kind.read) for number, line in lines]
+    rows = [_row(number, line.split(), layout.kind) for number, line in lines]
     width = max((index + 1 for row in rows for index in row), default=0)
     columns = layout.columns or width
     if width > columns:
@@ -54,9 +53,9 @@ def _values(number: int, row: dict[int, object], layout: RowLayout) -> Rows:
         raise BadInput(f"row {number}: {error}") from None
 
 
-def _row(number: int, tokens: list[bytes], read: Callable[[bytes], object]) -> dict[int, object]:
+def _row(number: int, tokens: list[bytes], kind: CellKind) -> dict[int, object]:
     try:
-        cells = [_feature(token, read) for token in _features(tokens) if not token.startswith(b"qid:")]
+        cells = [_feature(token, kind) for token in _features(tokens) if not token.startswith(b"qid:")]
         if len(row := dict(cells)) < len(cells):
             twice = next(index for index, count in Counter(index for index, _ in cells).items() if count > 1)
             raise ValueError(f"index {twice} is there more than once")
@@ -70,17 +69,20 @@ def _features(tokens: list[bytes]) -> list[bytes]:
     if not tokens or b":" in tokens[0]:
         return tokens
     try:
-        float(tokens[0])
+        read_number(tokens[0].decode())
     except ValueError:
         raise ValueError(f"{_shown(tokens[0])} is neither a label, which is a number, nor index:value") from None
     return tokens[1:]
 
 
-def _feature(token: bytes, read: Callable[[bytes], object]) -> tuple[int, object]:
+def _feature(token: bytes, kind: CellKind) -> tuple[int, object]:
     index, colon, value = token.partition(b":")
     if not (colon and index.isdigit()):
         raise ValueError(f"{_shown(token)} is not index:value")
-    return int(index), read(value)
+    try:
+        return int(index), kind.read(value)
+    except ValueError:
+        raise ValueError(f"index {int(index)}: {kind.wrong.format(_shown(value))}") from None
 
 
 def _shown(token: bytes) -> str:

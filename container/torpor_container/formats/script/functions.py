@@ -43,6 +43,7 @@ ARGUMENTS = {
     "execution_parameters_fn": 0,
 }
 """The functions, and how many arguments each takes without the context."""
+SERVICE = "handle"
 CONTEXT = "context"
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 ERROR_STATUSES = range(400, 600)
@@ -67,9 +68,14 @@ class Functions:
 
     @classmethod
     def of(cls, module: ModuleType, directory: Path, image: ScriptImage = TORPOR) -> "Functions":
-        """The functions of a module. Raises LoadFailed for an async function, which nothing awaits, and for
-        transform_fn beside one of those that it replaces."""
+        """The functions of a module. Raises LoadFailed for an async function, which nothing awaits, for transform_fn
+        beside one of those that it replaces, and for a service of Multi Model Server."""
         found = {name: getattr(module, name, None) for name in ARGUMENTS}
+        if callable(getattr(module, SERVICE, None)) and not any(found.values()):
+            raise LoadFailed(
+                f"{SERVICE} is a service of Multi Model Server, which nothing calls here: give the script model_fn and "
+                "predict_fn, or run that server (docs/how-to/bring-a-container.md)"
+            )
         for name, function in found.items():
             if iscoroutinefunction(function) or isasyncgenfunction(function):
                 raise LoadFailed(

@@ -13,7 +13,14 @@ from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits, library
 from torpor_container.formats.naming import lazily, names_lazily
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.sklearn import catboost_columns, fitted_columns, forests, lightgbm_columns, mixed
+from torpor_container.formats.sklearn import (
+    catboost_columns,
+    clusters,
+    fitted_columns,
+    forests,
+    lightgbm_columns,
+    mixed,
+)
 
 SCIKIT_LEARN = "scikit-learn"
 
@@ -56,11 +63,12 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
 
 
 def settle(parts: Iterable[Any]) -> None:
-    """Make the parts of an estimator predict on the calling thread."""
+    """Make the parts of an estimator predict on the calling thread, and take float64."""
     for part in parts:
         if getattr(part, "n_jobs", None) is not None:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
         forests.quicken(part)
+        clusters.widen(part)
 
 
 def _columns(estimator: Any) -> int | None:

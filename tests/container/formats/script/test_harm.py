@@ -97,8 +97,11 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
     story(on_demand, steps)
 
 
-def test_a_script_that_fails_to_import_is_told_from_its_own_first_frame(zygote: ZygoteClient, tmp_path: Path) -> None:
-    write_script(tmp_path, "import no_such_library")
+@pytest.mark.parametrize("source", ["import no_such_library", "def broken(:"], ids=["import", "syntax"])
+def test_a_script_that_fails_to_import_is_told_from_its_own_first_frame(
+    zygote: ZygoteClient, tmp_path: Path, source: str
+) -> None:
+    write_script(tmp_path, source)
 
     async def loaded() -> None:
         async with started(zygote, tmp_path) as process:
@@ -456,6 +459,7 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
     "syntax": ("def broken(:", LoadFailed, "SyntaxError"),
     "model_fn raises": ("def model_fn(d): raise RuntimeError('no weights')", LoadFailed, "no weights"),
     "exits": ("import sys; sys.exit(5)", LoadFailed, "exit code 5"),
+    "a service": ("def handle(data, context): return []", LoadFailed, "handle is a service of Multi Model Server"),
     "is killed": ("import os; os.kill(os.getpid(), 9)", LoadOutOfMemory, "-9"),
     "eats memory": (f"x = bytearray({400 * MIB})", LoadOutOfMemory, "out of memory"),
     "no model and no model_fn": ("", UnknownFormat, r"Please provide a model_fn implementation: .*inference\.py"),
