@@ -60,10 +60,29 @@ FOREIGN = {
 }
 """Files of models that no format here reads, by their names."""
 
+XGBOOST_DUMP = "a dump of XGBoost's trees, from which no model can be read: write the model by save_model"
+UNREADABLE = {
+    b"0:[": XGBOOST_DUMP,
+    b"0:leaf=": XGBOOST_DUMP,
+    b"booster[0]:": XGBOOST_DUMP,
+    b'[{"nodeid":': XGBOOST_DUMP,
+    b'{"name":"tree","version":': (
+        "a dump of LightGBM's trees, from which no model can be read: write the model by save_model"
+    ),
+    b"treeversion=v": "a LightGBM model whose lines end as on Windows, which LightGBM does not read: write it anew",
+}
+"""Files that a framework writes and does not read, by their first bytes without white space, and what to do."""
+
 
 def foreign(path: Path) -> str | None:
     """What the file is, if its name is that of a model of another framework."""
     return next((kind for pattern, kind in FOREIGN.items() if fnmatchcase(path.name.lower(), pattern)), None)
+
+
+def unreadable(head: bytes) -> str | None:
+    """What the file is, if its first bytes are those of one that no framework reads."""
+    begins = b"".join(head.split())
+    return next((kind for first, kind in UNREADABLE.items() if begins.startswith(first)), None)
 
 
 def packed_as(head: bytes) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats.contents import PICKLED
+from torpor_container.formats.contents import HEAD_BYTES, PICKLED, packed_as, pickled_class
 from torpor_container.formats.format import SAFE_FILES, Conventions, Mapped, ServableModel
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
@@ -99,7 +99,16 @@ def _opened(path: Path, conventions: Conventions, unpickle: Callable[[], Any]) -
     except Exception as error:  # unpickling runs foreign code, which may raise anything
         if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
             raise older_versions.OldModel.pickled(path, error) from error
+        if packed := _packed_otherwise(path):
+            raise LoadFailed(f"{path.name} is {packed} that holds no pickle: pack what it holds itself") from error
         raise LoadFailed(f"{path.name} cannot be unpickled: {_why(error)}") from error
+
+
+def _packed_otherwise(path: Path) -> str | None:
+    """What the file is, if it is compressed and what it holds is no pickle."""
+    with path.open("rb") as file:
+        packed = packed_as(file.read(HEAD_BYTES))
+    return None if packed is None or pickled_class(path) is not None else packed
 
 
 def _why(error: Exception) -> str:

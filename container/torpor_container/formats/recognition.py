@@ -205,8 +205,10 @@ def _in_wrong_place(files: list[tuple[Path, Path]]) -> str:
             )
         if len(within.parts) == 1:
             with path.open("rb") as file:
-                packed = contents.packed_as(file.read(contents.HEAD_BYTES))
-            if packed:
+                head = file.read(contents.HEAD_BYTES)
+            if dump := contents.unreadable(head):
+                return f"{within} is {dump}"
+            if packed := contents.packed_as(head):
                 return f"{within} is {packed}: pack the files that it holds into the artifact themselves"
         elif within != SCRIPT and contents.content_of(path) is not None:
             return _lies_in_folder(within, within.parent)

@@ -48,6 +48,12 @@ def saved(trained: Trained) -> dict[str, bytes]:
         "nothing": b"",
         "picture": b"\x89PNG\r\n\x1a\n\0\0",
         "archive": b"PK\3\4" + bytes(40),
+        "dump": "\n".join(booster.get_dump()).encode(),
+        "dump with heads": b"booster[0]:\n" + booster.get_dump()[0].encode(),
+        "json dump": json.dumps([json.loads(tree) for tree in booster.get_dump(dump_format="json")], indent=2).encode(),
+        "lightgbm dump": b'{"name": "tree", "version": "v4", "num_class": 1}',
+        "lightgbm of windows": b"tree\r\nversion=v4\r\nnum_class=1\r\n",
+        "gzipped": gzip.compress(plain),
     }
 
 
@@ -157,6 +163,20 @@ def test_a_model_in_the_wrong_place_is_named_with_what_to_do(
 ) -> None:
     with pytest.raises(UnknownFormat, match=hint):
         detect(place(**files))
+
+
+@pytest.mark.parametrize("name", ["dump", "dump with heads", "json dump", "lightgbm dump", "lightgbm of windows"])
+def test_what_no_framework_reads_is_named_with_what_to_do(place: Callable[..., Path], name: str) -> None:
+    with pytest.raises(UnknownFormat, match=r"model\.json is a .*: write (the model by save_model|it anew)"):
+        detect(place(**{"model.json": name}))
+
+
+@pytest.mark.parametrize("image", [OWN, XGBOOST, SCIKIT_LEARN], ids=["torpor", "xgboost", "scikit-learn"])
+def test_a_compressed_model_that_is_no_pickle_is_named_with_what_to_do(
+    place: Callable[..., Path], image: Conventions
+) -> None:
+    with pytest.raises(LoadFailed, match=r"is a gzip file that holds no pickle: pack what it holds itself"):
+        load(place(**{"xgboost-model": "gzipped"}), image)
 
 
 @pytest.mark.parametrize("pattern", contents.FOREIGN)

@@ -1,8 +1,9 @@
 """Unpacks an untrusted artifact to a folder: it writes nothing outside the folder, and every size has a limit.
 
-An artifact is a gzipped tar, a plain tar, or one bare model file; their first bytes decide, never the name. All links
-are refused, since a link can make a path lead elsewhere. Modes, owners and times are dropped. A name that comes twice
-is refused. For worker threads: it blocks.
+An artifact is a gzipped tar, a plain tar, or one bare model file, which joblib may have compressed by gzip. Their
+first bytes decide; a name that ends as an archive's says that nothing else may stand there. All links are refused,
+since a link can make a path lead elsewhere. Modes, owners and times are dropped. A name that comes twice is refused.
+For worker threads: it blocks.
 """
 
 import hashlib
@@ -75,16 +76,33 @@ def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str)
     if not first:
         raise Refused("it is empty")
     source = Digested(file)
-    if first.startswith(GZIP_MAGIC):
+    if first.startswith(GZIP_MAGIC) and not _is_gzipped_file(file, name):
         return Unpacked(_unpack_tar(Gunzip(source), packed_bytes, folder), source.digest)
     if is_header(first):
         return Unpacked(_unpack_tar(source, packed_bytes, folder), source.digest)
-    if name.endswith(ARCHIVE_SUFFIXES):
+    if _is_named_archive(name):
         if packed := packed_as(first):
             raise Refused(f"it is {packed}, and not a gzipped tar archive, which `tar -czf` makes")
         raise Refused("it is neither a gzip file nor a tar archive, though its name says so")
     seal = folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
     return Unpacked(seal, seal.sums)
+
+
+def _is_named_archive(name: str) -> bool:
+    return name.endswith(ARCHIVE_SUFFIXES)
+
+
+def _is_gzipped_file(file: BinaryIO, name: str) -> bool:
+    """Whether gzip has compressed a single file, and no tar archive. The file is read from its beginning again."""
+    if _is_named_archive(name):
+        return False
+    try:
+        head = Bounded(Gunzip(file), BLOCK, "").exactly(BLOCK)
+    except Refused:
+        return False  # what is damaged is told as it is unpacked
+    finally:
+        file.seek(0)
+    return not is_header(head)
 
 
 def _unpack_tar(source: Readable, packed_bytes: int, folder: "_Folder") -> Seal:

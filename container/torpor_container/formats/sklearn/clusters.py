@@ -1,6 +1,6 @@
 """Has scikit-learn's k-means take rows of any float type: by itself, one that was fitted on float32 refuses float64.
 
-Its compiled loop takes rows and centres of one type (scikit-learn 1.9, `cluster/_kmeans.py`), and rows keep theirs.
+Its compiled loop takes rows and centres of one type (scikit-learn 1.9), and rows keep theirs.
 """
 
 from functools import cache

@@ -69,6 +69,23 @@ def test_a_bare_model_file_keeps_its_objects_name(tmp_path: Path) -> None:
     assert files_in(tmp_path / "model") == {"house.onnx": b"\x08\x07onnx"}
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x04K\x01.", bytes(600), os.urandom(70_000)], ids=["empty", "pickle", "zeros", "long"]
+)
+def test_a_bare_file_that_gzip_compressed_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """As joblib writes it: `joblib.dump(estimator, "house.joblib", compress=("gzip", 3))`."""
+    packed = gzip.compress(content)
+    sealed = unpack_bytes(packed, tmp_path, name="a/b/house.joblib")
+    assert sealed == Seal.of(tmp_path / "model")
+    assert files_in(tmp_path / "model") == {"house.joblib": packed}
+
+
+def test_a_gzipped_tar_is_an_archive_whatever_its_name(tmp_path: Path) -> None:
+    noise = os.urandom(70_000)
+    unpack_bytes(gzip.compress(tar_of({"m": noise}), 0), tmp_path, name="ModelA")
+    assert files_in(tmp_path / "model") == {"m": noise}
+
+
 def test_several_gzip_members_and_padding_are_one_archive(tmp_path: Path) -> None:
     tar = tar_of(MODEL)
     empty = gzip.compress(b"") * (MEMBERS_MAX - 2)
