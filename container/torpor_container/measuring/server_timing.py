@@ -13,13 +13,19 @@ Clock = Callable[[], float]
 OVERHEAD = WaitStep.OVERHEAD.value
 
 
-@dataclass
 class StepSpan:
-    """One step's time; `end_s` is infinite while it goes on."""
+    """The time of one step, which is what a `with` block takes; `end_s` is infinite while it goes on."""
 
-    step: WaitStep
-    start_s: float
-    end_s: float = inf
+    __slots__ = ("_clock", "end_s", "start_s", "step")
+
+    def __init__(self, step: WaitStep, clock: Clock) -> None:
+        self.step, self.start_s, self.end_s = step, clock(), inf
+        self._clock = clock
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        self.end_s = self._clock()
 
 
 @dataclass
@@ -51,14 +57,10 @@ class LoadSpans:
         self.fetched_from = origin
         return "from another instance" if origin is FetchedFrom.NEIGHBOUR else ""
 
-    @contextmanager
-    def step(self, step: WaitStep) -> Iterator[None]:
-        span = StepSpan(step, self.clock())
+    def step(self, step: WaitStep) -> StepSpan:
+        span = StepSpan(step, self.clock)
         self.spans.append(span)
-        try:
-            yield
-        finally:
-            span.end_s = self.clock()
+        return span
 
 
 class Timing:

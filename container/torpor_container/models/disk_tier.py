@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, MutableMapping
 from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,11 +177,11 @@ class DiskTier:
     def _placed(self, name: str, artifact: UnpackedArtifact) -> Placed:
         """What is given out. It looks into the folder, and may block."""
         seal, pardoned = artifact.seal, name in self._pardoned
-        placed = Placed(
+        known = (
             *(name, artifact.model_id, artifact.directory, plain(artifact.version), seal.content),
             *(seal.size_bytes, pardoned, artifact.digest),
         )
-        return replace(placed, seen=self._look(placed))
+        return Placed(*known, self._look(Placed(*known)))
 
     async def _fetch(self, name: str, spans: LoadSpans, make_room: MakeRoom | None) -> Placed:
         began_s = self._tier.clock()

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.versions.copy_names import model_of
@@ -88,16 +86,13 @@ class Tier:
         self.residency.measured(await self._measure())
         return self.residency.admit(name, size_bytes, self.clock())
 
-    @contextmanager
-    def loading(self, name: str) -> Iterator[None]:
+    def loading(self, name: str) -> "PlannedLoad":
         """Wrap the load of a requested model. A failure ends all pins of the model and frees its room."""
-        with ExitStack() as ended:
-            ended.push(partial(self._load_ended, name))
-            yield
+        return PlannedLoad(self, name)
 
-    def _load_ended(self, name: str, _kind: object, error: BaseException | None, _traceback: object) -> None:
+    def load_failed(self, name: str, error: BaseException) -> None:
         """Also a cancelled load frees its room."""
-        if error is not None and self.residency.failed(name, str(error) or type(error).__name__, self.clock()):
+        if self.residency.failed(name, str(error) or type(error).__name__, self.clock()):
             self.changed()
 
     def released(self, name: str) -> bool:
@@ -175,3 +170,18 @@ def _done() -> "asyncio.Future[None]":
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     future.set_result(None)
     return future
+
+
+class PlannedLoad:
+    """The load of a model from the begin of a block to its end."""
+
+    __slots__ = ("_name", "_tier")
+
+    def __init__(self, tier: Tier, name: str) -> None:
+        self._tier, self._name = tier, name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None:
+            self._tier.load_failed(self._name, error)

@@ -148,8 +148,16 @@ class InProcessLoading:
     def _told(self, found: Recognised, runner: InProcess, one: Read) -> Loaded:
         note = getattr(one.model, "note", "") or (f"not mapped: {found.refused}" if found.refused else "")
         note = "; ".join(filter(None, (note, one.form if isinstance(one.form, str) else one.form.note)))
-        loaded = Loaded(runner, one.size_bytes, effort=one.effort, note=note, mapped=one.model.mapped)
-        return replace(loaded, next_form=self._next_form(found, runner, one), predicted_s=one.predicted_s)
+        next_form, mapped = self._next_form(found, runner, one), one.model.mapped
+        return Loaded(
+            runner,
+            one.size_bytes,
+            effort=one.effort,
+            note=note,
+            mapped=mapped,
+            next_form=next_form,
+            predicted_s=one.predicted_s,
+        )
 
     def _next_form(self, found: Recognised, runner: InProcess, one: Read) -> NextForm | None:
         if (forms := self._forms_for(found)) is None:
@@ -192,7 +200,8 @@ class InProcessLoading:
                 self._memory.maps(held.size_bytes)
             unless_read.callback(self._release, held)
             try:
-                one = await self._measured(replace(found, mapped=held is not None), held, form)
+                same = found.mapped is (held is not None)
+                one = await self._measured(found if same else replace(found, mapped=not found.mapped), held, form)
             except LoadFailed as error:
                 if held is None or forms is None:
                     raise
