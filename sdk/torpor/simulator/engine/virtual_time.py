@@ -95,15 +95,13 @@ class Kernel:
         """Run all actions up to and including this time."""
         soon, minus_until_s = self._soon, -until_s
         while True:
-            due = soon.pop()
-            if due[0] >= minus_until_s:
-                minus_s, _, action, argument = due
+            if soon[-1][0] >= minus_until_s:
+                minus_s, _, action, argument = soon.pop()
                 self.now_s = -minus_s
                 action(argument)
+            elif len(soon) > 1 or not self._later:
+                break
             else:
-                soon.append(due)
-                if len(soon) > 1 or not self._later:
-                    break
                 self._sort_later()
         if until_s < inf:
             self.now_s = until_s
@@ -137,8 +135,12 @@ class Kernel:
     def play(self, arrivals: Iterable[tuple[float, T]], arrive: Callable[[T], None]) -> None:
         """Call `arrive` for each arrival at its time, after the actions that are planned for that time. The arrivals
         come in order of time."""
+        soon = self._soon
         for time_s, arrival in arrivals:
-            self.run(time_s)
+            if soon[-1][0] >= -time_s or self._later:
+                self.run(time_s)
+            else:  # as `run` does, without a call
+                self.now_s = time_s
             self._arrived += 1
             arrive(arrival)
 
