@@ -17,11 +17,13 @@ from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.errors import ArtifactInvalid
 from torpor_container.errors import ContainerError
 from torpor_container.formats import SCRIPT, Conventions, available, detect
-from torpor_container.formats.contents import Content, content_of
+from torpor_container.formats.contents import Content, content_of, pickled_class
 from torpor_container.typed_json import written
 
 LOADED = ("xgboost", "onnx", "lightgbm")
 """Formats whose load runs no code of the file, unless it is a pickle."""
+PICKLED = "scikit-learn"
+"""The format of pickles, and of skops files."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ def inspect(path: Path, conventions: Conventions = Conventions()) -> Inspected: 
                 compile(file.read_bytes(), str(file.relative_to(into)), "exec", dont_inherit=True)
             elif known.name in LOADED and content_of(file) is not Content.PICKLE:
                 known.load(file, conventions)
+            elif known.name == PICKLED and (reason := _no_object(file)):
+                return Inspected(str(path), known.name, reason)
         except ArtifactInvalid as error:
             return Inspected(str(path), refused=error.reason)
         except (ContainerError, OSError) as error:
@@ -53,6 +57,17 @@ def inspect(path: Path, conventions: Conventions = Conventions()) -> Inspected: 
         except Exception as error:  # noqa: BLE001  a framework may raise anything for a file that is broken
             return Inspected(str(path), refused=f"{type(error).__name__}: {error}")
     return Inspected(str(path), known.name)
+
+
+def _no_object(file: Path) -> str | None:
+    """Why a file that is named as a pickle holds no object with `predict`, as far as its instructions say; None if it
+    may hold one, or is a skops file."""
+    if content_of(file) is Content.SKOPS:
+        return None
+    kind = pickled_class(file)
+    if kind is None:
+        return f"{file.name} is named as a pickle or a skops file, and is neither"
+    return None if kind else f"{file.name} holds a list, a dict or the like, which has no predict method"
 
 
 def answers(lines: Iterator[str]) -> Iterator[str]:
