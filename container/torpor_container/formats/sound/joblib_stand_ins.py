@@ -12,6 +12,7 @@ from torpor_container.formats.sound.known_instructions import BEGINNINGS, Instru
 from torpor_container.formats.sound.pickle_stand_ins import (
     NDARRAY,
     TEXTS,
+    CopiedBytes,
     Otherwise,
     PlainArray,
     StandInReader,
@@ -95,6 +96,7 @@ class DumpReader:
 
     def __init__(self, content: bytes) -> None:
         self._content, self._known = content, KnownInstructions(content)
+        self._copied = CopiedBytes(content)
         own = {"__slots__": (), "reader": proxy(self)}  # a class stays until garbage is collected: the content does not
         self._mark = Unchanging(WRAPPER[1], (ArrayBehind,), own)
         self._at, self._handed = 0, HandedInstructions(b"", b"")
@@ -106,7 +108,7 @@ class DumpReader:
         if run.stops and run.end == len(self._content):
             return self._plain(BEGINNINGS[0], run)
         self._hand_out(BEGINNINGS[0], run)
-        return _StandInUnpickler(self, self._mark).load()
+        return _StandInUnpickler(self, self._copied, self._mark).load()
 
     def read(self, count: int) -> bytes:
         """The next bytes of instructions, for the unpickler. Raises Otherwise if there are not so many before the bytes
@@ -136,7 +138,7 @@ class DumpReader:
         if not 1 <= padding <= ALIGNMENT or self._content[self._at + 1 : begin] != PADDING * padding:
             raise Otherwise
         self._at = begin + size
-        array = PlainArray()
+        array = PlainArray(self._copied)
         array.__setstate__((1, shape, kind, False, self._content[begin : self._at]))
         return array
 
@@ -154,7 +156,7 @@ class DumpReader:
 
     def _plain(self, first: bytes, run: InstructionRun) -> object:
         """What a whole pickle holds."""
-        return StandInReader(HandedInstructions(first, self._bare(run.parts))).load()
+        return StandInReader(HandedInstructions(first, self._bare(run.parts)), self._copied).load()
 
     def _bare(self, parts: Sequence[slice]) -> bytes:
         return b"".join([self._content[part] for part in parts])
@@ -173,8 +175,8 @@ class DumpReader:
 
 
 class _StandInUnpickler(StandInReader):
-    def __init__(self, file: DumpReader, mark: Any) -> None:
-        super().__init__(file)
+    def __init__(self, file: DumpReader, copied: CopiedBytes, mark: Any) -> None:
+        super().__init__(file, copied)
         self._mark = mark
 
     def find_class(self, module: str, name: str) -> Any:

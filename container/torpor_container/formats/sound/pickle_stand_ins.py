@@ -5,8 +5,8 @@ numpy keeps a dict of the pickle itself, later instructions may change it: that 
 
 import pickle
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from math import prod
 from typing import Any, NoReturn
 
@@ -22,6 +22,24 @@ TREE = {"max_depth", "node_count", "nodes", "values"}
 
 class Otherwise(Exception):
     """The pickle is of no plain tree or forest."""
+
+
+class CopiedBytes:
+    """Counts what the objects of one pickle copy of what it holds, since it may give one thing to very many."""
+
+    TIMES, SPARE_BYTES = 4, 4 * 1024 * 1024
+    MEMBER_BYTES, TEXT_BYTES = 100, 16
+    """Of one attribute of an estimator, and of one text in an array."""
+
+    def __init__(self, content: bytes) -> None:
+        """A little more than all of the content, once, is what a plain one takes."""
+        self._left = self.TIMES * len(content) + self.SPARE_BYTES
+
+    def add(self, size_bytes: int) -> None:
+        """Raises Otherwise for more than there may be."""
+        self._left -= size_bytes
+        if self._left < 0:
+            raise Otherwise
 
 
 TEXTS, NODES = "O8", "V64"
@@ -96,10 +114,12 @@ class Estimator(metaclass=Unchanging):
 
     __slots__ = ("state",)
     state: dict[str, Any]
+    copied: CopiedBytes
 
     def __setstate__(self, state: object) -> None:
         if hasattr(self, "state") or type(state) is not dict:
             raise Otherwise
+        self.copied.add(len(state) * CopiedBytes.MEMBER_BYTES)
         self.state = dict(state)
 
 
@@ -145,8 +165,11 @@ def size_of(shape: Any, kind: Any) -> int:
 class PlainArray:
     """An array: its type, its shape and what is in it."""
 
-    __slots__ = ("_kind", "content", "shape")
+    __slots__ = ("_copied", "_kind", "content", "shape")
     content: Any
+
+    def __init__(self, copied: CopiedBytes) -> None:
+        self._copied = copied
 
     @property
     def code(self) -> str:
@@ -162,14 +185,14 @@ class PlainArray:
         version, shape, kind, by_columns, content = state
         if hasattr(self, "content") or version != 1 or by_columns is not False:
             raise Otherwise
-        size = size_of(shape, kind)
-        if kind.code == TEXTS:
-            fits = type(content) is list and all(type(text) is str for text in content)
-            content = tuple(content) if fits else ()
-        else:
-            fits = type(content) is bytes
-        if not fits or len(content) != size:
+        size, texts = size_of(shape, kind), kind.code == TEXTS
+        if type(content) is not (list if texts else bytes) or len(content) != size:
             raise Otherwise
+        self._copied.add(size * CopiedBytes.TEXT_BYTES if texts else size)
+        if texts:
+            content = tuple(content)
+            if not all(type(text) is str for text in content):
+                raise Otherwise
         self._kind, self.shape, self.content = kind, shape, content
 
 
@@ -188,11 +211,11 @@ class PlainScalar:
 class PlainTree:
     """A tree: its columns, how many values each node has, its nodes' bytes, and how many they are."""
 
-    __slots__ = ("columns", "count", "nodes", "values")
+    __slots__ = ("_copied", "columns", "count", "nodes", "values")
     count: int
 
-    def __init__(self, columns: int, values: int) -> None:
-        self.columns, self.values = columns, values
+    def __init__(self, copied: CopiedBytes, columns: int, values: int) -> None:
+        self._copied, self.columns, self.values = copied, columns, values
 
     def __setstate__(self, state: Any) -> None:
         if hasattr(self, "count") or type(state) is not dict or state.keys() != TREE:
@@ -204,6 +227,7 @@ class PlainTree:
             raise Otherwise
         if values.code != "f8" or values.shape != (count, 1, self.values):
             raise Otherwise
+        self._copied.add(len(nodes.content) + len(values.content))
         self.nodes, self.count = nodes.content, count
 
 
@@ -228,10 +252,10 @@ def _kind(code: object, aligned: object, copied: object) -> _Kind:
     return _Kind(code)
 
 
-def _empty(kind: object, shape: object, code: object) -> PlainArray:
+def _empty(copied: CopiedBytes, kind: object, shape: object, code: object) -> PlainArray:
     if kind is not NDARRAY or shape != (0,) or code != b"b":
         raise Otherwise
-    return PlainArray()
+    return PlainArray(copied)
 
 
 def _scalar(kind: Any, content: Any) -> PlainScalar:
@@ -241,7 +265,7 @@ def _scalar(kind: Any, content: Any) -> PlainScalar:
     return PlainScalar(number)
 
 
-def _tree(columns: object, classes: object, outputs: object) -> PlainTree:
+def _tree(copied: CopiedBytes, columns: object, classes: object, outputs: object) -> PlainTree:
     if type(columns) is not int or not 1 <= columns <= COLUMNS_MAX or outputs != 1 or type(outputs) is not int:
         raise Otherwise
     if type(classes) is not PlainArray or classes.code != "i8" or classes.shape != (1,):
@@ -249,7 +273,20 @@ def _tree(columns: object, classes: object, outputs: object) -> PlainTree:
     values = int.from_bytes(classes.content, "little", signed=True)
     if not 1 <= values <= CLASSES_MAX:
         raise Otherwise
-    return PlainTree(columns, values)
+    return PlainTree(copied, columns, values)
+
+
+def _estimator(name: str, copied: CopiedBytes) -> type:
+    return Unchanging(name, (Estimator,), {"__slots__": (), "copied": copied})
+
+
+class _CountedName:
+    """A name for which each pickle has a stand-in of its own, since it counts what that takes."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, made: Callable[[CopiedBytes], Any]) -> None:
+        self.made = made
 
 
 def _never(*arguments: object) -> NoReturn:
@@ -257,22 +294,26 @@ def _never(*arguments: object) -> NoReturn:
 
 
 NDARRAY = _Maker(_never)
-_CLASSES = {name: Unchanging(name, (Estimator,), {"__slots__": ()}) for name in (*REGRESSORS, *CLASSIFIERS)}
 _NUMPY = {
     ("numpy", "ndarray"): NDARRAY,
     ("numpy", "dtype"): _Maker(_kind),
     **{
         (f"numpy.{core}.multiarray", name): maker
         for core in ("_core", "core")
-        for name, maker in {"_reconstruct": _Maker(_empty), "scalar": _Maker(_scalar)}.items()
+        for name, maker in {
+            "_reconstruct": _CountedName(lambda copied: _Maker(partial(_empty, copied))),
+            "scalar": _Maker(_scalar),
+        }.items()
     },
 }
 _NAMES: Mapping[tuple[str, str], Any] = {
     **_NUMPY,
-    ("sklearn.tree._tree", "Tree"): _Maker(_tree),
+    ("sklearn.tree._tree", "Tree"): _CountedName(lambda copied: _Maker(partial(_tree, copied))),
     **{
-        (f"sklearn.{'ensemble._forest' if name.startswith(tuple(MEMBERS)) else 'tree._classes'}", name): stand_in
-        for name, stand_in in _CLASSES.items()
+        (f"sklearn.{'ensemble._forest' if name.startswith(tuple(MEMBERS)) else 'tree._classes'}", name): _CountedName(
+            partial(_estimator, name)
+        )
+        for name in (*REGRESSORS, *CLASSIFIERS)
     },
 }
 
@@ -280,5 +321,14 @@ _NAMES: Mapping[tuple[str, str], Any] = {
 class StandInReader(pickle.Unpickler):
     """Reads a pickle. Raises Otherwise, and whatever arbitrary instructions raise."""
 
+    def __init__(self, file: Any, copied: CopiedBytes) -> None:
+        super().__init__(file)
+        self._copied = copied
+        self._found: dict[tuple[str, str], Any] = {}
+
     def find_class(self, module: str, name: str) -> Any:
-        return _NAMES[module, name]
+        if (found := self._found.get((module, name))) is None:
+            found = _NAMES[module, name]
+            found = found.made(self._copied) if isinstance(found, _CountedName) else found
+            self._found[module, name] = found
+        return found

@@ -33,6 +33,8 @@ from torpor_container.formats.xgboost.soundness import Arrays, prove_trees
 
 FILES_BEGIN = (BEGINNINGS[0], *COMPRESSED)
 """How the files begin that are looked at here."""
+VALUES_MAX = 100_000
+"""The most values of all estimators' attributes, each in a list by itself."""
 RAISED = (
     Otherwise,
     UnknownInstructions,
@@ -100,13 +102,16 @@ def _values(state: Mapping[str, Any]) -> int:
 
 
 def _estimators_in(first: Estimator) -> Iterator[Estimator]:
-    """It and all that its attributes have."""
-    waiting, seen = [first], {id(first)}
+    """It and all that its attributes have. Raises Otherwise for very many values: estimators may share a list."""
+    waiting, seen, left = [first], {id(first)}, VALUES_MAX
     while waiting:
         one = waiting.pop()
         yield one
         for value in one.state.values():
-            for each in value if isinstance(value, list | tuple) else (value,):
+            several = value if isinstance(value, list | tuple) else (value,)
+            if (left := left - len(several)) < 0:
+                raise Otherwise
+            for each in several:
                 if isinstance(each, Estimator) and id(each) not in seen:
                     seen.add(id(each))
                     waiting.append(each)
@@ -131,6 +136,8 @@ SINGLE = {bool, int, float, str, type(None), PlainScalar}
 
 
 def _prove(trees: Sequence[PlainTree], columns: int) -> None:
+    if len(set(map(id, trees))) < len(trees):
+        raise Otherwise
     nodes = np.frombuffer(b"".join(tree.nodes for tree in trees), NODE)
     sizes = np.array([tree.count for tree in trees])
     left, right, feature = (Arrays(nodes[name], sizes) for name in ("left_child", "right_child", "feature"))

@@ -1,5 +1,6 @@
 """What is taken for a plain tree or forest is read by Python, and predicts with scikit-learn, without harm."""
 
+import copyreg
 import io
 import pickle
 import pickletools
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from torpor_container.formats.sound.known_instructions import TUPLES_MAX
 from torpor_container.formats.sound.plain_forests import is_sound
 
 PROTOCOL = 4
+NEW = copyreg.__newobj__  # type: ignore[attr-defined]  # its stubs lack the function that pickle knows
 OTHER = ("boosted", "by histograms", "tree of numbers", "tree of several", "forest of numbers", "forest of several")
 PLAIN = [name for name in CASES if not name.startswith(OTHER)]
 
@@ -165,6 +168,59 @@ def with_changed_fields(value: bytes) -> bytes:
     return BEGINNING + frame(content[11:at] + more + content[at:])
 
 
+class SharingPickler(pickle.Pickler):
+    """Pickles estimators with attributes, and arrays of texts with a list of these, that all of them share."""
+
+    def __init__(self, file: Any, members: dict[str, Any], texts: list[str]) -> None:
+        super().__init__(file, PROTOCOL)
+        self._members, self._texts = members, texts
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, type(fitted("tree"))) and not hasattr(thing, "tree_"):
+            return NEW, (type(thing),), self._members
+        if isinstance(thing, np.ndarray) and thing.dtype.hasobject:
+            made, arguments, (*state, _) = tuple(thing.__reduce__())
+            return made, arguments, (*state, self._texts)
+        return NotImplemented
+
+
+def shared(estimators: int = 0, members: int = 1, arrays: int = 0, texts: int = 1) -> bytes:
+    """A forest with further estimators, of so many attributes each, and with so many arrays of texts."""
+    forest, file = pickle.loads(pickle.dumps(fitted("forest"))), io.BytesIO()
+    forest.note = [type(fitted("tree"))() for _ in range(estimators)]
+    for number in range(arrays):
+        setattr(forest, f"note_{number}", np.array([""] * texts, object))
+    SharingPickler(file, {f"a{number}": None for number in range(members)}, [""] * texts).dump(forest)
+    return file.getvalue()
+
+
+def shared_list() -> bytes:
+    estimators = [type(fitted("tree"))() for _ in range(300)]
+    several = [None] * 1000
+    for estimator in estimators:
+        estimator.note = several
+    return attributes(note=estimators)
+
+
+def of_one_tree(*states: str) -> bytes:
+    """Very many trees, all with the same arrays."""
+    first: dict[str, Any] = {}
+
+    def same_arrays(state: Any) -> object:
+        return state | {name: first.setdefault(name, state[name]) for name in states}
+
+    file = io.BytesIO()
+    Changing(file, same_arrays, same).dump(many_trees())
+    return file.getvalue()
+
+
+@cache
+def many_trees() -> Any:
+    rows = np.random.default_rng(7).random((600, COLUMNS))
+    forest = type(fitted("forest"))(200, bootstrap=False, max_features=1.0, random_state=3)
+    return forest.fit(rows, rows[:, 0])
+
+
 def estimator_with(note: object) -> Any:
     estimator = type(fitted("tree"))()
     estimator.note = note
@@ -219,6 +275,11 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "several outputs of the first tree": lambda: attributes(first_n_outputs_=2),
     "no trees": lambda: attributes(estimators_=[]),
     "trees that are a tuple": lambda: attributes(estimators_=tuple(fitted("forest").estimators_)),
+    "a tree that is there twice": lambda: attributes(estimators_=[fitted("forest").estimators_[0]] * 2),
+    "very many estimators that share their attributes": lambda: shared(estimators=300, members=1000),
+    "very many estimators that share a list": shared_list,
+    "very many arrays that share their texts": lambda: shared(arrays=300, texts=10_000),
+    "very many trees that share their nodes and values": lambda: of_one_tree("nodes", "values"),
     "trees of another kind": lambda: attributes(estimators_=fitted("extra forest").estimators_),
     "fewer classes": lambda: attributes("forest of classes", classes_=np.array(["a"])),
     "fewer classes, as they say": lambda: attributes("forest of classes", classes_=np.array(["a"]), n_classes_=1),
@@ -260,6 +321,11 @@ def test_anything_else_is_to_be_tried(what: str) -> None:
     assert is_sound(with_more(KIND, b")\x81}(", text("x"), b"K\x07ub](NNe})\x85Ns", b"\x8a\x08" + b"\x7f" * 8))
     assert is_sound(attributes(note=(fitted("tree"), 1)))
     assert not is_sound(OTHERS[what]())
+
+
+def test_estimators_arrays_and_trees_may_share_a_little() -> None:
+    assert is_sound(shared(estimators=3, members=10, arrays=3, texts=10))
+    assert is_sound(of_one_tree())
 
 
 # -- mutated files -----------------------------------------------------------------------------------------------------
