@@ -1,17 +1,28 @@
 """Finds out what a file holds, by its bytes and not its name. It parses them; it runs and loads nothing.
 
 A name may be wrong, and the first bytes may mean anything: text that begins with `{` and has `learner` somewhere need
-not be a model. Files that XGBoost writes are known by their members; other JSON is parsed as a whole.
+not be a model. Files that XGBoost writes are known by their members; other JSON is parsed as a whole, if it is small.
+An instance looks before a trial does: no file, whatever is in it, takes more memory or time than the bounds here say.
 """
 
 import json
+import struct
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from fnmatch import fnmatchcase
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
 HEAD_BYTES = 512
+PARSED_MAX_BYTES = 8 * 1024 * 1024
+"""Of JSON, whose values may take twenty times as much memory."""
+FIELDS_MAX = 100_000
+"""Of an ONNX model, outside of its graph."""
+NAMES_MAX_BYTES = 4 * 1024 * 1024
+"""Of what a zip archive says of its members."""
 
 
 class Content(Enum):
@@ -138,11 +149,12 @@ def is_xgboost(path: Path) -> bool:
 
 def _is_xgboost(path: Path, head: bytes) -> bool:
     if head.startswith(UBJSON_HEAD):
-        return _has_all(path.read_bytes(), UBJSON_MEMBERS)
+        with _mapped(path) as content:
+            return _has_all(content, UBJSON_MEMBERS)
     if head.lstrip()[:1] != b"{":
         return False
-    content = path.read_bytes()
-    return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
+    with _mapped(path) as content:
+        return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
 
 
 def begins_as_xgboost(path: Path) -> bool:
@@ -152,16 +164,26 @@ def begins_as_xgboost(path: Path) -> bool:
     return head.startswith((JSON_HEAD, UBJSON_HEAD))
 
 
-def _has_all(content: bytes, members: tuple[bytes, ...]) -> bool:
-    return all(member in content for member in members)
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap]:
+    """The bytes of a file that is not empty, none of them in memory of this process."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        yield content
 
 
-def _parses_as_xgboost(content: bytes) -> bool:
-    """Whether it is a model in JSON of another program: indented, or with members in another order."""
+def _has_all(content: mmap, members: tuple[bytes, ...]) -> bool:
+    return all(content.find(member) >= 0 for member in members)
+
+
+def _parses_as_xgboost(content: mmap) -> bool:
+    """Whether it is a model in JSON of another program: indented, or with members in another order. A large one need
+    only have the members: its load shows the rest."""
     if not _has_all(content, tuple(b'"%b"' % name for name in (b"learner", *MEMBERS[:3]))):
         return False
+    if len(content) > PARSED_MAX_BYTES:
+        return True
     try:
-        document, _ = json.JSONDecoder().raw_decode(content.decode().lstrip())
+        document, _ = json.JSONDecoder().raw_decode(content[:].decode().lstrip())
     except (ValueError, RecursionError):
         return False
     learner = document.get("learner") if isinstance(document, dict) else None
@@ -189,7 +211,9 @@ def _is_onnx(path: Path, head: bytes) -> bool:
     found: set[int] = set()
     size_bytes = path.stat().st_size
     with path.open("rb") as file:
-        while file.tell() < size_bytes:
+        for _ in range(FIELDS_MAX):
+            if file.tell() >= size_bytes:
+                return {IR_VERSION, GRAPH} <= found
             tag = _varint(file)
             field, wire_type = tag >> 3, tag & 7
             if ONNX_FIELDS.get(field) != wire_type:
@@ -198,7 +222,7 @@ def _is_onnx(path: Path, head: bytes) -> bool:
             if value < 0 or (wire_type == 2 and file.seek(value, 1) > size_bytes):
                 return False
             found.add(field)
-    return {IR_VERSION, GRAPH} <= found
+    return False
 
 
 def _varint(file: BinaryIO) -> int:
@@ -241,13 +265,32 @@ def pickled_class(path: Path) -> str | None:
 
 
 def _is_skops(path: Path, head: bytes) -> bool:
-    if not head.startswith(b"PK"):
+    if not head.startswith(b"PK") or _names_bytes(path) > NAMES_MAX_BYTES:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
             return "schema.json" in archive.namelist()
     except (zipfile.BadZipFile, OSError):
         return False
+
+
+END_OF_ZIP, END_OF_LARGE_ZIP, ENDS_MAX_BYTES = b"PK\5\6", b"PK\6\7", 128 * 1024
+"""Of a zip archive: how its last record begins, and the one before it that only more than 4 GiB or 65,535 members need;
+and how many bytes at its end may have them."""
+
+
+def _names_bytes(path: Path) -> int:
+    """How many bytes a zip archive has of the names and places of its members, as its end says: very many where it may
+    say so twice."""
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size_bytes - ENDS_MAX_BYTES))
+        end = file.read()
+    at = end.rfind(END_OF_ZIP)
+    if at < 0 or len(end) < at + 16 or END_OF_LARGE_ZIP in end:
+        return size_bytes
+    found: int = struct.unpack_from("<I", end, at + 12)[0]
+    return found
 
 
 PROOFS: tuple[tuple[Content, Any], ...] = (

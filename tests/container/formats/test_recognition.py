@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,38 @@ def test_the_class_of_a_pickle_is_read_without_running_it(tmp_path: Path, value:
     path.write_bytes(pickle.dumps(value, protocol))
     assert contents.pickled_class(path) == name
     assert contents.content_of(path) is Content.PICKLE
+
+
+# -- what an instance looks at before a trial does ---------------------------------------------------------------------
+def test_json_that_is_too_large_to_be_parsed_is_known_by_its_members(tmp_path: Path) -> None:
+    path, members = (
+        tmp_path / "model.json",
+        b'{ "learner": {"learner_model_param": {}, "gradient_booster": {}, "objective": {',
+    )
+    path.write_bytes(members)
+    assert contents.content_of(path) is None
+    path.write_bytes(members.ljust(contents.PARSED_MAX_BYTES + 1, b"["))
+    assert contents.content_of(path) is Content.XGBOOST
+
+
+def test_an_onnx_model_has_no_more_fields_than_an_instance_reads(tmp_path: Path) -> None:
+    path, version, graph = tmp_path / "model.onnx", b"\x08\x08", b"\x3a\x00"
+    path.write_bytes(version * 1000 + graph)
+    assert contents.content_of(path) is Content.ONNX
+    path.write_bytes(version * contents.FIELDS_MAX + graph)
+    assert contents.content_of(path) is None
+
+
+@pytest.mark.parametrize(("comments", "end", "found"), [(1, b"", True), (80, b"", False), (1, b"PK\6\7", False)])
+def test_an_archive_says_no_more_of_its_members_than_an_instance_reads(
+    tmp_path: Path, comments: int, end: bytes, found: bool
+) -> None:
+    """Its last record has the size of what it says. Another before it has room for a larger one."""
+    with zipfile.ZipFile(tmp_path / "model.skops", "w") as archive:
+        archive.writestr("schema.json", bytes(contents.NAMES_MAX_BYTES))
+        archive.comment = end
+        for number in range(comments):
+            member = zipfile.ZipInfo(str(number))
+            member.comment = bytes(0xFFFF)
+            archive.writestr(member, b"")
+    assert (contents.content_of(tmp_path / "model.skops") is Content.SKOPS) is found
