@@ -23,6 +23,7 @@ def peak_mib(server: Server) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_memory_stays_flat_for_a_large_object(tmp_path: Path) -> None:
     sparse = tmp_path / "sparse"

@@ -187,6 +187,7 @@ def training(account: Account, name: str, output: str) -> Any:
     return until(ended, WAIT_S)
 
 
+@pytest.mark.thorough
 def test_a_training_job_is_its_role(account: Account) -> None:
     denied = training(account, "denied", "s3://secret/out")
     assert denied["FailureReason"].startswith(
@@ -260,6 +261,7 @@ def test_a_transform_job_is_denied_its_output(account: Account) -> None:
     assert "s3://secret/out/row.csv.out (AccessDenied: " in until(failed, WAIT_S)
 
 
+@pytest.mark.thorough
 def test_results_and_captured_data_are_written_by_the_role(account: Account) -> None:
     paths = {"S3OutputPath": "s3://secret/out", "S3FailurePath": "s3://results/ours"}
     script = one("models/script.tar.gz")

@@ -192,6 +192,7 @@ def test_a_metric_has_a_sample_in_each_minute(live: LiveEndpoint) -> None:
     assert [one["Maximum"] for one in points] == [1.0] * 10
 
 
+@pytest.mark.thorough
 def test_a_request_in_flight_goes_on_in_real_time(live: LiveEndpoint) -> None:
     name = sleeping(live, "flight")
     call(live, name)

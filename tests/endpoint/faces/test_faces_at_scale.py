@@ -76,6 +76,7 @@ def test_the_index_of_open_inference_tells_all_models_and_which_are_in_memory(
     assert (states.count("READY"), states.count("UNAVAILABLE")) == (MODELS, COLD)
 
 
+@pytest.mark.thorough
 def test_the_index_of_those_in_memory(
     tmp_path: Path, instance: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,11 +92,13 @@ def test_the_statistics_of_all_models(
     assert len(json.loads(body)["model_stats"]) == MODELS
 
 
+@pytest.mark.thorough
 def test_openais_list_of_models(tmp_path: Path, instance: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     body = done(lambda many: Faces(many).openai(), tmp_path, instance, monkeypatch)
     assert len(json.loads(body)["data"]) == MODELS + COLD
 
 
+@pytest.mark.thorough
 def test_what_is_in_memory_before_models_are_loaded_ahead(
     tmp_path: Path, instance: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_schedule_that_is_not_understood_is_refused(live: LiveEndpoint) -> Non
     assert "'slow-s4': kind: 'slow-s4' is none of" in error.value.read().decode()
 
 
+@pytest.mark.thorough
 def test_the_steps_of_struck_requests_add_up(live: LiveEndpoint) -> None:
     inject(live, "instance-killed\nslow-s3 seconds=0.2\ninstance-frozen after=1 seconds=0.2")
     for _ in range(3):

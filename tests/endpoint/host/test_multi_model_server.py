@@ -93,6 +93,7 @@ def test_its_handler_finds_each_header_by_the_name_that_aws_gives_it(live: LiveE
     }
 
 
+@pytest.mark.thorough
 def test_a_model_without_memory_is_a_507_each_time_and_leaves_nothing_dead_behind(live: LiveEndpoint) -> None:
     for _ in range(2):
         with pytest.raises(ClientError) as caught:

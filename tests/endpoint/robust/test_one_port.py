@@ -95,6 +95,7 @@ def killed(live: LiveEndpoint, place: int) -> None:
     assert all(gone(pid) for pid in workers)
 
 
+@pytest.mark.thorough
 def test_a_router_that_is_killed_loses_only_what_it_had_in_flight_and_comes_back(live: LiveEndpoint) -> None:
     most = 0
     with Callers(live.url) as callers:

@@ -9,15 +9,12 @@ from benchmarks.outages import OUTAGES, judged, outlast
 from benchmarks.outages import Outlasted as Found
 from tests.account.helpers.postgresql_server import programs
 
-LATER = {"postgresql", "s3", "descriptors"}
-"""What the failing machines of asynchronous requests and batch jobs fail at each step; the disk here is a real one."""
 
-
-@pytest.mark.parametrize(
-    "what", [pytest.param(what, marks=pytest.mark.thorough) if what in LATER else what for what in OUTAGES]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("what", OUTAGES)
 def test_each_request_and_object_that_was_accepted_ends_as_it_earned(tmp_path: Path, what: str) -> None:
-    """`python -m benchmarks.outages` is the same with 2,000 requests, 500 objects and five outages of each kind."""
+    """`python -m benchmarks.outages` is the same with 2,000 requests, 500 objects and five outages of each kind. `make
+    test` has the failing machines of asynchronous requests and batch jobs, which fail each of their steps."""
     if what == "disk" and os.geteuid() != 0:
         pytest.skip("only root mounts a small disk")
     if what == "postgresql" and programs() is None:

@@ -181,6 +181,7 @@ def test_an_update_cuts_no_stream_of_a_pipeline(
     assert list(events) == []
 
 
+@pytest.mark.thorough
 def test_an_update_loses_no_request_between_two_containers(live: LiveEndpoint, places: tuple[Path, Path]) -> None:
     containers = [one("p/waiting.tar.gz"), one("p/second.tar.gz")]
     live.deploy("Between", Variant(containers))
@@ -194,6 +195,7 @@ def test_an_update_loses_no_request_between_two_containers(live: LiveEndpoint, p
         assert call.result(30.0)["Body"] == b"done"
 
 
+@pytest.mark.thorough
 def test_a_stream_wakes_a_pipeline(
     live: LiveEndpoint,
     streamed: Callable[..., Iterator[Any]],

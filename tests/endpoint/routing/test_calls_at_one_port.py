@@ -60,6 +60,7 @@ def connections(counted: tuple[LiveEndpoint, CallWindows]) -> Iterator[list[HTTP
         yield found
 
 
+@pytest.mark.thorough
 def test_one_warm_request(counted: tuple[LiveEndpoint, CallWindows], connections: list[HTTPConnection]) -> None:
     def call() -> None:
         send(connections[0])

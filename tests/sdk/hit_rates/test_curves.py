@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.example_counts import tries
+from tests.helpers.thorough_values import thorough
 from torpor.hit_rates.curves import lru_curve, sampled_lru_curve
 from torpor.hit_rates.distances import BLOCK_REQUESTS, Distances
 from torpor.workloads import BadTrace, Recorded, Trace, drawn, recorded, requests, zipf
@@ -49,7 +50,7 @@ def test_every_capacity_has_the_hits_of_a_replay(models: list[int], sizes: list[
         assert hits == replayed_hits(trace, memory_bytes, capacity), f"at {capacity} bytes"
 
 
-@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("unit", [*thorough(True), False])
 def test_a_trace_of_many_blocks_has_the_hits_of_a_replay(unit: bool) -> None:
     trace = zipf(300, 0.9, rate_hz=1_000, duration_s=34, seed=6)
     memory_bytes = {name: 1 if unit else one.memory_bytes for name, one in drawn(trace.names, seed=6).items()}

@@ -108,7 +108,8 @@ def test_simulate_and_plan_use_the_kept_list(tmp_path: Path) -> None:
     assert "$88.15" in ran("simulate", traffic).stdout
     ran("prices", "update", str(as_json(tmp_path / "offer.json", *IRELAND)))
     assert "$98.06" in ran("simulate", traffic).stdout  # 730 x 0.128 + 30 x 0.154
-    planned = ran("plan", traffic, "--slo-ms", "60000", "--instance-type", "ml.m5.large").stdout
+    allowed = ("--instance-type", "ml.m5.large", "--instances-max", "1", "--policy", "LRU")
+    planned = ran("plan", traffic, "--slo-ms", "60000", *allowed).stdout
     assert "US dollars at the prices of 2026-11-03" in planned
 
 

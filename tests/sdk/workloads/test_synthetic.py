@@ -98,6 +98,7 @@ def test_sessions_are_calls_close_together_and_long_rests() -> None:
     assert (gaps_s < 100).mean() == pytest.approx(0.8 + 0.2 * 100 / 2_960, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_half_of_the_load_constant_puts_the_peak_at_twice_the_mean() -> None:
     trace = zipf(10, rate_hz=5.0, duration_s=7 * DAY_S, seed=2, rhythm=Rhythm(weekend=1.0), constant=0.5)
     by_hour = np.bincount((columns(trace)[0] % DAY_S // 3600).astype(int), minlength=24)

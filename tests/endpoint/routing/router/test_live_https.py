@@ -103,6 +103,7 @@ def answered(client: Any) -> bytes | None:
         return None
 
 
+@pytest.mark.thorough
 def test_a_router_needs_to_trust_its_control(control: LiveEndpoint, tmp_path: Path) -> None:
     """`AWS_CA_BUNDLE` says whom, as it does for AWS's clients."""
     trusting = LiveRouter(control.url, tmp_path / "one.log", {"AWS_CA_BUNDLE": str(control.trusted)})

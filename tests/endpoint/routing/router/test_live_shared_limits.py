@@ -103,6 +103,7 @@ def test_a_caller_of_two_routers_is_throttled_at_the_limit_overall(routed: Route
     assert passed > (PER_SECOND + PER_SECOND * FOR_S) / 2 + 1  # more than one router lets through
 
 
+@pytest.mark.thorough
 def test_a_caller_of_one_of_two_routers_gets_half(routed: Routed) -> None:
     passed, throttled, took_s = routed.passed(routed.user("one"), [routed.routers[0].url])
     assert throttled > 0

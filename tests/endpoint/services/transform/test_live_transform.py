@@ -303,6 +303,7 @@ def test_captured_objects_are_listed_and_their_records_marked(live: LiveEndpoint
     assert json.loads(listed.read_text())[0] == {"prefix": "s3://transform/marked/out/"}
 
 
+@pytest.mark.thorough
 def test_without_a_limit_an_object_is_one_request_in_chunks(live: LiveEndpoint, model: str) -> None:
     rows = b"1,2\n" * 400_000
     put(live.folder("transform"), {"whole/in/a.csv": rows, "whole/in/bad.csv": b"none\n"})

@@ -178,6 +178,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(started_container, "subprocess", launching)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("forked")
 def test_our_own_container_keeps_the_contract_for_one_model(tmp_path: Path) -> None:
     written(tmp_path / "model", inference_py=SCRIPT)

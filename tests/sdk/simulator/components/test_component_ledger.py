@@ -178,6 +178,7 @@ def test_adapters_are_played_again_with_the_same_loads(tmp_path: Path, copies: i
     assert uses["a"] == lived.registered
 
 
+@pytest.mark.thorough
 def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_ones(tmp_path: Path) -> None:
     both(tmp_path, FIXED, [copies_of(name, 2, 2048) for name in NAMES], 5)
     path = tmp_path / "ledger.sqlite"
@@ -196,6 +197,7 @@ def test_copies_that_start_again_after_the_endpoint_was_killed_are_no_further_on
     assert {change.copies for one in found.scenario.components for change in one.changes} == {2}
 
 
+@pytest.mark.thorough
 def test_a_component_that_is_first_called_in_the_present_minute_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

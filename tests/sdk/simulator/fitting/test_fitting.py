@@ -71,7 +71,7 @@ def line_of(result: Fitted, what: str, tier: str) -> FittedLine:
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------
-@settings(max_examples=tries(10))
+@settings(max_examples=tries(5))
 @drawn(
     st.integers(0, 2**32 - 1),
     st.floats(0.001, 1.0),

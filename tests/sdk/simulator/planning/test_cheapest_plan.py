@@ -385,13 +385,10 @@ def test_a_quantile_of_few_requests_is_not_conclusive() -> None:
         trace = recorded((1.0 * number, "a") for number in range(requests))
         return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
 
-    assert [(asked(number).conclusive, asked(number).sure) for number in (2, 999, 1000)] == [
-        (False, 0.0),
-        (False, 0.0),
-        (True, 1.0),
-    ]
-    assert asked(2).enough == 1000
-    assert asked(2).best is not None
+    two, few, enough = map(asked, (2, 999, 1000))
+    assert [(one.conclusive, one.sure) for one in (two, few, enough)] == [(False, 0.0), (False, 0.0), (True, 1.0)]
+    assert two.enough == 1000
+    assert two.best is not None
 
 
 def test_the_share_of_late_requests_is_a_confidence_interval() -> None:
@@ -422,7 +419,7 @@ def test_a_measured_wake_time_counts_unless_the_space_has_its_own() -> None:
         recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
     )
     measured = plan(what, slo_s=1.0, quantile=0.5, space=TINY).candidates
-    own = plan(what, slo_s=1.0, quantile=0.5, space=PlanSpace(like=Scenario(wake_s=3.0))).candidates
+    own = plan(what, slo_s=1.0, quantile=0.5, space=replace(TINY, like=Scenario(wake_s=3.0))).candidates
     assert ({one.scenario.wake_s for one in measured}, {one.scenario.wake_s for one in own}) == ({7.0}, {3.0})
 
 

@@ -73,6 +73,7 @@ def test_the_same_seed_tries_the_same_choices() -> None:
     assert [one.scenario for one in first.tried] != [one.scenario for one in other.tried]
 
 
+@pytest.mark.thorough
 def test_what_makes_no_difference_keeps_its_usual_value_and_is_told() -> None:
     found = tuned()
     assert found.best is not None

@@ -73,6 +73,7 @@ def answers(live: LiveEndpoint, name: str, calls: int) -> Counter[float]:
     return Counter(number_of(live.invoke(name, b"1", TargetModel="a.tar")) for _ in range(calls))
 
 
+@pytest.mark.thorough
 def test_a_linear_rollout_of_half_an_hour_gives_the_new_fleet_a_tenth_more_with_each_step(live: LiveEndpoint) -> None:
     name = deployed(live, "linear")
     roll_out(live, name, "LINEAR", LinearStepSize=percent(10))
