@@ -20,18 +20,21 @@ setup: $(READY)
 # An older XGBoost is installed apart, which reads models that the pinned one no longer does (docs/reference/xgboost.md).
 # A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
 # which little is imported, or which are compiled already. Processes that start together would each compile ours. A file that does not compile stands in nobody's way, as with pip.
-SELDOM := moto|mypy|mypyc|pip|setuptools|pkg_resources|onnxruntime|onnx|debugpy|fontTools|playwright|pygments|tornado|wcwidth|prompt_toolkit|future|docutils|pymdownx|gunicorn|jedi|PIL|backrefs|IPython
-# A pip unpacks on one core, so two of them begin with the largest packages. The last one installs what is still missing, also what they could not.
-LARGE := pyarrow playwright awscli scipy numpy
-LARGE_TOO := onnxruntime mkdocs-material pandas scikit-learn mypy babel jedi matplotlib botocore onnx moto fonttools grpcio cryptography
+SELDOM := moto|mypy|mypyc|pip|setuptools|pkg_resources|onnxruntime|onnx|debugpy|fontTools|playwright|pygments|tornado|wcwidth|prompt_toolkit|future|docutils|pymdownx|gunicorn|jedi|PIL|backrefs|IPython|sqlalchemy|alembic|mako|pydantic|griffe|babel|material|mkdocs|jsonpath_ng|watchdog|parso
+# A pip unpacks on one core, so two of them begin with the largest packages. A third installs what is still missing, also what they could not.
+# The older XGBoost is installed while bytecode is compiled.
+LARGE := pyarrow playwright awscli scipy numpy ruff debugpy obstore awscrt
+LARGE_TOO := onnxruntime mkdocs-material pandas scikit-learn mypy babel jedi matplotlib botocore onnx moto fonttools grpcio cryptography pillow sqlalchemy uvloop lightgbm psycopg-binary
 $(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard container/torpor_container/trees/*.[ch])
 	@echo "Building $(VENV) from pinned versions: a minute or two, and 1.2 GB of disk. Only the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --constraint constraints.txt pip
 	for part in "$(LARGE)" "$(LARGE_TOO)"; do $(BIN)/python $(PIP) --constraint constraints.txt --no-compile --no-deps $$part & done; wait
 	$(BIN)/python $(PIP) --constraint constraints.txt --no-compile --editable ".[dev]"
-	$$($(BIN)/python -c 'from torpor_container.formats.xgboost import older_versions; print(older_versions.command())') --quiet --disable-pip-version-check
-	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib container endpoint sdk || true
+	$$($(BIN)/python -c 'from torpor_container.formats.xgboost import older_versions; print(older_versions.command())') --quiet --disable-pip-version-check & \
+	older=$$!; \
+	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib container endpoint sdk || true; \
+	wait $$older
 	touch $(READY)
 
 demo: $(READY)
