@@ -188,7 +188,10 @@ class Calibration:
                 profile,
                 download_s=0.0,
                 unpack_s=0.0,
-                load_s=(profile.into_memory_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
+                load_s=(
+                    profile.into_memory_s + profile.unload_s + self.found.beside_load_s + self.found.first_predict_s
+                )
+                * unknowns.cold_share,
                 unload_s=0.0,
                 predict_s=(profile.predict_s + here_s) * unknowns.warm_share,
                 unpack_delay_s=0.0,

@@ -25,7 +25,7 @@ from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.in_process.in_process_loading import InProcessLoading, Tools, priors
 from torpor_container.models.in_process.proved_contents import ProvedContents
 from torpor_container.models.in_process.reading import Recognised, folder_bytes
-from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.models.loader import WAITED_MIN_S, Found, Loaded, Placed, Settled, having_waited
 from torpor_container.models.quarantine import Load, Quarantine, Version, mark_of, software_of, verdicts_of
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.memory import give_back, uss_bytes
@@ -188,11 +188,13 @@ class BuiltInLoader:
         predicted = self._in_process.predicted_bytes(found)
         load: Load = partial(self._load, replace(found, predicted_bytes=predicted))
         if self._quarantine is not None and tried is not None:
-            passed = self._quarantine.passed(tried, load)
+            began_s, passed = self._clock(), self._quarantine.passed(tried, load)
             if self._in_process.is_ready_for(found):
                 load = await passed
             else:
                 load, _ = await asyncio.gather(passed, self._in_process.prepare(found))
+            if (waited_s := self._clock() - began_s) >= WAITED_MIN_S:
+                load = partial(_load_after_waiting, load, waited_s)
         return Found(predicted + (share_bytes or 0), load)
 
     async def _identified(self, placed: Placed) -> "Identified":
@@ -267,7 +269,12 @@ class BuiltInLoader:
     async def _load(self, found: Recognised) -> Loaded:
         """Load a model and measure it."""
         began_s = self._clock()
-        loaded = await (self._start_script(found) if found.format.name == SCRIPT else self._in_process.load(found))
+        if found.format.name == SCRIPT:
+            loaded = await self._start_script(found)
+        else:
+            await self._in_process.prepare(found)
+            prepared_s = self._clock() - began_s
+            loaded = having_waited(await self._in_process.load(found), prepared_s)
         self._runners.add(loaded.runner)
         self._steps.needed(found.needs[0])
         return replace(loaded, took_s=self._clock() - began_s)
@@ -275,14 +282,15 @@ class BuiltInLoader:
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
         compiled = found.placed.directory.with_name(COMPILED) if found.placed.content else None
-        runner, effort = await self._scripts.start(found.placed.directory, found.path, compiled, self._predictors)
+        started = await self._scripts.start(found.placed.directory, found.path, compiled, self._predictors)
+        runner = started.runner
         async with AsyncExitStack() as unless_known:  # close it if it cannot be returned
             unless_known.push_async_callback(runner.close)
             size_bytes = await self._measurers.run(_process_bytes, runner)
             unless_known.pop_all()
         self._sizing.measured(*found.sized_as, found.disk_bytes, size_bytes)
         self._scripted.add(runner)
-        return Loaded(runner, size_bytes, effort=effort)
+        return having_waited(Loaded(runner, size_bytes, effort=started.effort), started.once_s)
 
     def _free_bytes(self) -> int:
         return self._memory.size_bytes - self._gauge.last_bytes() - self._other_processes_bytes
@@ -304,6 +312,10 @@ class BuiltInLoader:
         self._settling = None  # a caller that comes from now on may have freed memory that this does not see
         self._give_back()
         return self._measure()
+
+
+async def _load_after_waiting(load: Load, waited_s: float) -> Loaded:
+    return having_waited(await load(), waited_s)
 
 
 def _process_bytes(runner: Runner) -> int:

@@ -180,6 +180,8 @@ class ModelsInMemory:
             report["fetched_bytes"] = spans.fetched_bytes
         if spans.fetched_from is not None:
             report["fetched_from"] = spans.fetched_from.value
+        if loaded.once_s:
+            report["once_s"] = round(loaded.once_s, 6)
         if (workers := loaded.runner.workers) is not None:
             report["workers"] = workers
         return report

@@ -5,7 +5,7 @@ SageMaker's multi-model contract. Which models load, and which leave, the keeper
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -13,6 +13,9 @@ from torpor_container.core.versions.copy_names import model_of
 from torpor_container.formats.format import Mapped
 from torpor_container.measuring.effort import Effort
 from torpor_container.running.runners import Runner
+
+WAITED_MIN_S = 0.001
+"""A shorter wait is none: it is the time of calls."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,25 @@ class Placed:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory, and what its load took. `size_bytes` is its private memory, without the file that it maps."""
+    """A model in memory, and what its load took. `size_bytes` is its private memory, without the file that it maps.
+
+    `once_s` are seconds before the load for what the machine needs once: a trial of the version, a script's packages,
+    libraries that were not imported yet."""
 
     runner: Runner
     size_bytes: int
     took_s: float = 0.0
     effort: Effort | None = None  # None where other work took part in it
+    once_s: float = 0.0
     note: str = ""  # what a person should know of how it was loaded
     mapped: Mapped | None = None
     next_form: "NextForm | None" = None
     predicted_s: float = 0.0  # the processor time of a row that was predicted as it was loaded; 0 if none was
+
+
+def having_waited(loaded: Loaded, waited_s: float) -> Loaded:
+    """The model, which waited so long for what the machine needs once."""
+    return loaded if waited_s < WAITED_MIN_S else replace(loaded, once_s=loaded.once_s + waited_s)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from torpor_container.errors import (
 )
 from torpor_container.frozen_class import frozen
 from torpor_container.models.in_process.proved_contents import ProvedContent
-from torpor_container.models.loader import Loaded
+from torpor_container.models.loader import Loaded, having_waited
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
 from torpor_container.settings import Settings
@@ -158,11 +158,12 @@ class Quarantine:
         loaded = await load()
         async with AsyncExitStack() as unless_good:
             unless_good.push_async_callback(self._unload, loaded.runner)
+            began_s = monotonic()
             ended = await asyncio.shield(trial)
             if ended.end is End.GOOD:
                 unless_good.pop_all()
                 self._passed(tried, loaded, ended.predicted_s)
-                return loaded
+                return having_waited(loaded, monotonic() - began_s)
         return await (await self._after_trial(tried, load, ended))()
 
     async def _after_trial(self, tried: Version, load: Load, ended: TrialEnd) -> Load:
@@ -181,11 +182,13 @@ class Quarantine:
         """Try it with all free memory, and load it then."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         limit_bytes = alone_bytes(budget_bytes, disk_bytes, self._free_bytes())
+        began_s = monotonic()
         ended = await self._trials.alone(tried.candidate, limit_bytes)
+        waited_s = monotonic() - began_s
         if ended.end is End.EXCEEDED and limit_bytes < most_bytes(budget_bytes, disk_bytes):
             raise NoMemoryNow(f"{ended.how}, and no more memory is free now")
         await self._check(tried, ended)
-        return await self._load(tried, load, ended.predicted_s)
+        return having_waited(await self._load(tried, load, ended.predicted_s), waited_s)
 
     async def _load(self, tried: Version, load: Load, predicted_s: float) -> Loaded:
         """Load it, and record success only then: a version that ends the instance all the same is tried again."""

@@ -4,7 +4,7 @@ It never predicts and never starts a thread, since a fork of a process with thre
 socket. Each connection asks for one child, and is that child's lifeline from then on:
 
     client ──► {"run": "module:function", "arguments": {...}, "log": path, ...}\\n   (+ descriptors)
-    client ◄── {"pid": 123}\\n … {"exit": 0}\\n
+    client ◄── {"pid": 123, "ready_s": 4.5}\\n … {"exit": 0}\\n
 
 When the client closes the connection, or dies, the zygote kills the child with its whole session. When the owner of
 the zygote dies, the zygote's standard input ends: it ends too, and the kernel kills the children. So no process
@@ -99,6 +99,7 @@ class Zygote:
         self._ending: dict[int, float] = {}  # when to kill each guardian that was asked to end
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
+        self._ready_s = time.monotonic()
 
     def run(self) -> None:
         """Serve until the owner is gone."""
@@ -174,7 +175,7 @@ class Zygote:
         child.pid = pid
         child.received.clear()
         child.close_descriptors()
-        self._send(child, {"pid": pid})
+        self._send(child, {"pid": pid, "ready_s": self._ready_s})
 
     def _become_child(self, child: ChildConnection, job: dict[str, Any], zygote: int) -> NoReturn:
         """In the child: close everything that belongs to the zygote, then do the job."""
@@ -205,7 +206,7 @@ class Zygote:
                 self._send(child, {"exit": os.waitstatus_to_exitcode(status)})
                 self._forget(child)
 
-    def _send(self, child: ChildConnection, answer: dict[str, int | str]) -> None:
+    def _send(self, child: ChildConnection, answer: dict[str, int | float | str]) -> None:
         with suppress(OSError):  # the client is gone: the next read finds that its end is closed
             child.connection.sendall(json.dumps(answer).encode() + b"\n")
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import field
@@ -64,12 +65,20 @@ class Job:
 
 
 class Child:
-    """One forked process, or its guardian. It ends when its connection closes or its owner dies, if not before."""
+    """One forked process, or its guardian. It ends when its connection closes or its owner dies, if not before.
+
+    `imports_s` are the seconds that its request waited until the zygote had its imports."""
 
     def __init__(
-        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, guarded: bool = False
+        self,
+        pid: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        guarded: bool = False,
+        imports_s: float = 0.0,
     ) -> None:
         self.pid = pid
+        self.imports_s = imports_s
         self._guarded = guarded
         self._writer = writer
         self._kill_timer: asyncio.TimerHandle | None = None
@@ -154,6 +163,7 @@ class ZygoteClient:
         message = job.message()
         if len(message) > MESSAGE_MAX_BYTES:
             raise ValueError(f"the job's arguments and environment are over {MESSAGE_MAX_BYTES} bytes")
+        asked_s = time.monotonic()
         with ExitStack() as unfinished:
             connection = unfinished.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             connection.connect(str(self.path))
@@ -169,7 +179,7 @@ class ZygoteClient:
             if "pid" not in answer:
                 raise ConnectionError("the zygote ended before it forked")
             unfinished.pop_all()
-        return Child(answer["pid"], reader, writer, job.guarded)
+        return Child(answer["pid"], reader, writer, job.guarded, max(0.0, answer["ready_s"] - asked_s))
 
 
 def listening(path: Path) -> socket.socket:

@@ -42,6 +42,15 @@ class StartedWorker(NamedTuple):
     close: Callable[[], Awaitable[None]]
 
 
+class StartedScript(NamedTuple):
+    """A script that has loaded in all its processes, and the effort of the one that worked longest. Before that, it
+    waited `once_s` for what the machine needs once: its packages, and a parent process with all libraries."""
+
+    runner: Scripted
+    effort: Effort
+    once_s: float
+
+
 class Scripts:
     """Starts the script processes of one instance. Their output goes where the instance's output goes."""
 
@@ -70,13 +79,14 @@ class Scripts:
 
     async def start(
         self, directory: Path, script: Path, compiled: Path | None = None, predictors: Predictors | None = None
-    ) -> tuple[Scripted, Effort]:
-        """Run the script's workers side by side, and wait until all have loaded. Its runner, and the effort of the one
-        that worked longest. `compiled` is where its modules are compiled for its next start; `predictors` gives its
-        turns, which it need not share with others if that is None. Raises LoadFailed, LoadOutOfMemory."""
+    ) -> StartedScript:
+        """Run the script's workers side by side, and wait until all have loaded. `compiled` is where its modules are
+        compiled for its next start; `predictors` gives its turns, which it need not share with others if that is None.
+        Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
+        once_s = CLOCKS.wall() - began_s
         count = self._settings.script_workers
         starts = [asyncio.create_task(self._start_worker(directory, script, packages, compiled)) for _ in range(count)]
         async with AsyncExitStack() as unless_all:
@@ -86,7 +96,8 @@ class Scripts:
         effort = max((worker.effort for worker in workers), key=attrgetter("work_s"))
         closed = partial(_close_all, workers)
         runner = Scripted([worker.process for worker in workers], closed, predictors or _alone())
-        return runner, effort._replace(wall_s=CLOCKS.wall() - began_s)
+        once_s += max(worker.process.imports_s for worker in workers)
+        return StartedScript(runner, effort._replace(wall_s=CLOCKS.wall() - began_s - once_s), once_s)
 
     async def _start_worker(
         self, directory: Path, script: Path, packages: Path | None, compiled: Path | None

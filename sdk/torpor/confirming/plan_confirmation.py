@@ -272,7 +272,7 @@ def _steps(inputs: SimulationInputs, scenario: Scenario, result: SimulationResul
     used = [(inputs.profile(use.model), use) for use in result.models]
     return StepMeans(
         scenario.wake_s if result.wakes else None,
-        mean_s([(one.load_delay_s + one.load_s, use.cold) for one, use in used]),
+        mean_s([(one.into_memory_s + one.once_s / max(1, use.cold), use.cold) for one, use in used]),
         mean_s([(one.predict_delay_s + one.predict_s, use.requests - use.failed) for one, use in used]),
         scenario.overhead_s or None,
     )

@@ -62,18 +62,23 @@ class ContainersTally:
 
 class OutcomeTally:
     """Counts the requests of one simulation, which come in batches as they end. `queued`: their variant is
-    asynchronous. The wait for their turn is part of what they took, and makes none of them cold."""
+    asynchronous. The wait for their turn is part of what they took, and makes none of them cold.
+
+    A request that loaded its model took `beside_load_s` beside the steps of that, and its prediction, the first one,
+    `first_predict_s` more than others."""
 
     def __init__(
         self,
         overhead_s: float = 0.0,
         beside_load_s: float = 0.0,
+        first_predict_s: float = 0.0,
         containers: Sequence[ContainerProfile] = (),
         queued: bool = False,
     ) -> None:
         self.containers = ContainersTally(containers) if containers else None
         self._overhead_s = overhead_s
         self._beside_load_s = beside_load_s
+        self._first_predict_s = first_predict_s
         self._queued = queued
         self.warm, self.cold = Latencies(), Latencies()
         self.failed = self.held = 0
@@ -96,15 +101,16 @@ class OutcomeTally:
         held, models_were = outcomes >= HELD, outcomes & (FOUND | FAILED)
         warm, failed = outcomes == FOUND, models_were == FAILED
         cold = ~(warm | failed)
-        beside_s = np.where(models_were == LOADED, self._beside_load_s, 0.0)  # mostly the slow first prediction
-        taken_s = done_s - arrived_s + self._overhead_s + beside_s
+        loaded = models_were == LOADED
+        first_s = loaded * self._first_predict_s
+        taken_s = done_s - arrived_s + self._overhead_s + loaded * self._beside_load_s + first_s
         self.warm.add(taken_s[warm])
         self.cold.add(taken_s[cold])
         self.failed += int(failed.sum())
         self.held += int(held.sum())
         self.done_s = max(self.done_s, float(done_s.max()))
         before_s: Floats | float = 0.0 if self.containers is None else self.containers.add(calls)
-        self.predict_ms += _milliseconds(done_s - ready_s + before_s + beside_s)
+        self.predict_ms += _milliseconds(done_s - ready_s + before_s + first_s)
         self.start_ms += _milliseconds(ready_s - routed_s - before_s)
         self.timeline.calls(arrived_s, cold)
         self._by_model(models, cold, failed, taken_s)

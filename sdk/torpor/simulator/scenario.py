@@ -92,6 +92,7 @@ KINDS: Mapping[str, Kind] = {
     "wake_s": AMOUNT,
     "overhead_s": AMOUNT,
     "beside_load_s": AMOUNT,
+    "first_predict_s": AMOUNT,
     "containers": CONTAINERS,
     "asynchronous": SWITCH,
     "batch_size": optional(COUNT),
@@ -138,6 +139,7 @@ class Scenario:
     wake_s: float = 0.1
     overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
+    first_predict_s: float = 0.0  # of the first prediction after a load, beyond a usual one
     memory_mib: float | None = None  # of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; None: the type's
     own_bytes: int = OWN_BYTES  # that each instance takes of its memory beside its models
     containers: tuple[

@@ -89,7 +89,7 @@ class Copies:
         """Draw for some requests that have ended."""
         columns = call_columns(calls)
         outcomes = np.frombuffer(columns.outcomes, np.uint8) & (FOUND | FAILED)
-        beside_s = np.where(outcomes == LOADED, self._scenario.beside_load_s, 0.0)
+        beside_s = np.where(outcomes == LOADED, self._scenario.beside_load_s + self._scenario.first_predict_s, 0.0)
         answered_s = np.array(columns.done_s) + self._scenario.overhead_s + beside_s
         copied = self._rng.random(len(calls)) < self._share
         models = [self._names[name] for name, copy in zip(columns.models, copied.tolist(), strict=True) if copy]

@@ -98,7 +98,13 @@ def run(
     switches = VersionSwitches(inputs.steps, first_s(inputs.trace)) if inputs.steps else None
     if switches is not None and choose is None:
         choose = switches.chosen
-    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
+    tally = OutcomeTally(
+        scenario.overhead_s,
+        scenario.beside_load_s,
+        scenario.first_predict_s,
+        scenario.containers,
+        scenario.asynchronous,
+    )
     simulation = Simulation(
         scenario.plan,
         known_profiles(inputs),

@@ -121,7 +121,13 @@ def _trouble(result: SimulationResult) -> str:
 
 
 def _serverless_row(inputs: SimulationInputs, now: Scenario) -> WhatIfRow:
-    found = on_serverless(inputs, current_prices(), overhead_s=now.overhead_s, beside_load_s=now.beside_load_s)
+    found = on_serverless(
+        inputs,
+        current_prices(),
+        overhead_s=now.overhead_s,
+        beside_load_s=now.beside_load_s,
+        first_predict_s=now.first_predict_s,
+    )
     per_month = found.usd_per_month()
     return WhatIfRow(
         "AWS's serverless inference, an endpoint per model",

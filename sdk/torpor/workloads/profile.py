@@ -21,6 +21,9 @@ class ModelProfile:
     `further_s` is the work of each further request in one prediction of several; None for a model
     whose requests share none.
 
+    `once_s` is what its first load on a machine waits for, and no later one: a trial of the model, or a script's
+    packages.
+
     A model with `device_bytes` predicts on the device of an instance that has one: it takes so many bytes there, enters
     in `enter_s` from memory, and a prediction there takes `device_predict_s`. 0: it predicts on the processor.
 
@@ -46,6 +49,7 @@ class ModelProfile:
     device_bytes: int = 0
     enter_s: float = 0.0
     device_predict_s: float = 0.0
+    once_s: float = 0.0
 
     @property
     def stored_bytes(self) -> int:

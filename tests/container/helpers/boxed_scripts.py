@@ -46,7 +46,7 @@ async def told(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **set
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("secret")
     scripts = Scripts(read, memory, Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": os.environ["PATH"]})
-    runner, _ = await scripts.start(model, script)
+    runner = (await scripts.start(model, script)).runner
     answered = []
     try:
         for source in sources:

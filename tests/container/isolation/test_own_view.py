@@ -57,7 +57,7 @@ def answers(
             {},
             abilities=abilities,
         )
-        runner, _ = await scripts.start(model, model / "inference.py", compiled_of(model))
+        runner = (await scripts.start(model, model / "inference.py", compiled_of(model))).runner
         try:
             asked = (Invocation(request.encode(), "text/plain") for request in requests)
             assert await asyncio.to_thread(soon, meanwhile, 20.0)

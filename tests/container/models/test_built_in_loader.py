@@ -1,6 +1,7 @@
 """The built-in loader: models are measured until their size is known, and memory is given back once for many."""
 
 import asyncio
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xgboost
+from sklearn.dummy import DummyRegressor
 
 from torpor_container.core.sizing import Prior
+from torpor_container.core.trials import End
 from torpor_container.formats import Conventions, available
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.memory_gauge import MemoryGauge
@@ -20,18 +23,23 @@ from torpor_container.processes.memory import give_back
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.runners import Scripted
-from torpor_container.running.scripts import Scripts
+from torpor_container.running.scripts import Scripts, StartedScript
 from torpor_container.settings import Settings
+from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
 
 SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
 MEMORY = MemoryBudget(SETTINGS.memory_bytes)
 
 
 def loader(
-    scripts: Scripts | None = None, gauge: MemoryGauge | None = None, give_back: Callable[[], None] = give_back
+    scripts: Scripts | None = None,
+    gauge: MemoryGauge | None = None,
+    give_back: Callable[[], None] = give_back,
+    clock: Callable[[], float] = lambda: 0.0,
+    trials: Trials | None = None,
 ) -> BuiltInLoader:
     scripts = scripts or Scripts(SETTINGS, MEMORY, CONVENTIONS, ZygoteAccess(""), {})
-    return BuiltInLoader(SETTINGS, MEMORY, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
+    return BuiltInLoader(SETTINGS, MEMORY, CONVENTIONS, scripts, clock, gauge=gauge, give_back=give_back, trials=trials)
 
 
 async def load(shop: BuiltInLoader, name: str, folder: Path) -> Loaded:
@@ -70,6 +78,45 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> 
 
     assert asyncio.run(sizes()) == [1_000_001, 1_000_002, 1_000_002, 1_000_002]
     assert len(measured) == 2
+
+
+class SlowTrials(Trials):
+    """Each trial takes two seconds by the clock, and ends well."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        super().__init__(MEMORY, 60.0, CONVENTIONS, ZygoteAccess(""), {})
+
+    async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
+        self.now_s += 2.0
+        return TrialEnd(End.GOOD)
+
+
+def test_the_first_load_of_a_version_says_how_long_its_trial_took(tmp_path: Path) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(DummyRegressor().fit([[0.0]], [1.0])))
+
+    async def waits() -> list[float]:
+        trials = SlowTrials()
+        shop = loader(clock=lambda: trials.now_s, trials=trials)
+        loads = [await load(shop, "m", tmp_path) for _ in range(2)]
+        await shop.close()
+        return [one.once_s for one in loads]
+
+    assert asyncio.run(waits()) == [2.0, 0.0]
+
+
+def test_a_script_that_waited_for_its_packages_says_how_long(tmp_path: Path) -> None:
+    (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
+    script = Started()
+    script.tell.set()
+
+    async def waits() -> float:
+        shop = loader(Starting(script, once_s=3.0))
+        loaded = await load(shop, "m", tmp_path)
+        await shop.close()
+        return loaded.once_s
+
+    assert asyncio.run(waits()) == 3.0
 
 
 def test_a_load_during_the_unload_of_another_model_teaches_no_size(tmp_path: Path) -> None:
@@ -162,11 +209,11 @@ class Started(Scripted):
 class Starting(Scripts):
     """Starts this script, whatever the arguments."""
 
-    def __init__(self, script: Scripted) -> None:
-        self._started = script
+    def __init__(self, script: Scripted, once_s: float = 0.0) -> None:
+        self._started = StartedScript(script, Effort(0.0, 0.0), once_s)
 
-    async def start(self, *given: object) -> tuple[Scripted, Effort]:
-        return self._started, Effort(0.0, 0.0)
+    async def start(self, *given: object) -> StartedScript:
+        return self._started
 
 
 def test_each_worker_of_a_script_is_expected_to_take_the_memory_of_one() -> None:

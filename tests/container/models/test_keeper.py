@@ -143,6 +143,19 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
     run(story())
 
 
+def test_a_load_reports_what_it_waited_for_once() -> None:
+    async def story() -> None:
+        instance = KeeperWithFakes(room=10)
+        for once_s in (2.5, 0.0):
+            instance.loader.once_s = once_s
+            timing = Timing(instance.clock)
+            async with instance.keeper.lend(f"after {once_s} s", timing):
+                assert timing.cold is not None
+            assert timing.cold.get("once_s", 0.0) == once_s
+
+    run(story())
+
+
 def test_a_load_that_takes_too_long_fails_and_leaves_the_residency_clean() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(patience=WaitLimits(load_timeout_s=0.01))

@@ -1,6 +1,7 @@
 """The zygote: children get their arguments, their ends are reported, and no process outlives its owner."""
 
 import asyncio
+import json
 import os
 import resource
 import signal
@@ -295,6 +296,27 @@ def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> 
         child = await asyncio.wait_for(parent.fork(Job("gc:collect")), PATIENCE_S)
         await child.wait()
         await parent.close()
+
+    run(story())
+
+
+@pytest.mark.parametrize(("ready_s", "least_s", "most_s"), [(1e12, 1e11, 1e12), (0.0, 0.0, 0.0)])
+def test_a_child_knows_how_long_its_request_waited_for_imports(
+    tmp_path: Path, ready_s: float, least_s: float, most_s: float
+) -> None:
+    """The zygote says at which moment, of a clock that begins with the machine, it had its imports."""
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(json.dumps({"pid": os.getpid(), "ready_s": ready_s}).encode() + b'\n{"exit": 0}\n')
+        writer.close()
+        await writer.wait_closed()
+
+    async def story() -> None:
+        async with await asyncio.start_unix_server(answered, tmp_path / "s"):
+            child = await ZygoteClient(tmp_path / "s").fork(Job("gc:collect"))
+            assert await child.wait() == 0
+        assert least_s <= child.imports_s <= most_s
 
     run(story())
 

@@ -143,7 +143,7 @@ def test_requirements_are_installed_once_beside_the_model_and_found_by_its_scrip
             settings, MemoryBudget(settings.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
         )
         for _ in range(2):
-            running, _ = await scripts.start(model, script)
+            running = (await scripts.start(model, script)).runner
             reply = await running.invoke(Invocation(b""), 10.0, Timing(asyncio.get_running_loop().time))
             await running.close()
             assert reply.body == b"seven"

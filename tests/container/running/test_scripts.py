@@ -58,7 +58,7 @@ async def running(
     scripts = Scripts(
         SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(parent.path)), environment
     )
-    script, _ = await scripts.start(folder, write_script(folder, source))
+    script = (await scripts.start(folder, write_script(folder, source))).runner
     try:
         yield script
     finally:
@@ -95,7 +95,7 @@ def transform_fn(model, body, content_type, accept):
         scripts = Scripts(
             SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
         )
-        script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
+        script = (await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))).runner
         try:
             assert await asked(script, b"") == b"sevenmine"
         finally:
@@ -152,7 +152,7 @@ def test_processor_time_of_a_script_and_its_processes_is_work_and_its_waiting_is
         scripts = Scripts(
             SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": ""}
         )
-        script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
+        script, load, _ = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
         timing = Timing(monotonic)
         await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
         await script.close()
@@ -247,7 +247,7 @@ async def with_workers(parent: ZygoteClient, folder: Path, count: int) -> AsyncI
     access = ZygoteAccess(str(parent.path))
     scripts = Scripts(settings, MemoryBudget(settings.memory_bytes), Conventions(), access, {})
     predictors = Predictors(Threads(4, "test"), Turns(Sharing(parallel=4)), monotonic)
-    script, _ = await scripts.start(folder, write_script(folder, COUNTS_SESSIONS), None, predictors)
+    script = (await scripts.start(folder, write_script(folder, COUNTS_SESSIONS), None, predictors)).runner
     try:
         yield script
     finally:
@@ -309,7 +309,7 @@ def test_a_turn_learns_from_a_stream_what_part_of_its_time_was_work(tmp_path: Pa
         scripts = Scripts(
             SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
         )
-        script, _ = await scripts.start(tmp_path, write_script(tmp_path, STREAMS))
+        script = (await scripts.start(tmp_path, write_script(tmp_path, STREAMS))).runner
         invocation = Invocation(b"")
         invocation.streamed = True
         async with script.stream(invocation, 30.0, Timing(monotonic)) as reply:

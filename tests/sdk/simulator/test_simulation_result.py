@@ -88,8 +88,17 @@ def test_a_request_is_warm_cold_or_failed() -> None:
     assert tally.warm.most_s == pytest.approx(1.01)
     assert [tally.cold.least_s, tally.cold.most_s] == pytest.approx([4.01, 8.01])
     assert tally.timeline.columns()["cold"].sum() == 2
+    assert tally.predict_ms == 3 * 10  # what a load takes beside its steps is no prediction
     uses = {use.model: use for use in tally.models()}
     assert [(use.requests, use.cold, use.failed) for use in (uses["a"], uses["b"])] == [(3, 1, 1), (1, 1, 0)]
+
+
+def test_a_first_prediction_is_billed_and_what_a_load_takes_beside_its_steps_is_not() -> None:
+    usual, slow = OutcomeTally(beside_load_s=5.0), OutcomeTally(beside_load_s=5.0, first_predict_s=0.5)
+    for tally in (usual, slow):
+        tally.add([call("a", 0.0, load_s=2.0), call("a", 3.0)])
+    assert slow.predict_ms - usual.predict_ms == 500
+    assert slow.cold.most_s - usual.cold.most_s == pytest.approx(0.5)
 
 
 def test_a_model_that_comes_late_has_its_row_and_the_others_keep_theirs() -> None:

@@ -80,6 +80,10 @@ class ChildProcess(Protocol):
     @property
     def pid(self) -> int: ...
 
+    @property
+    def imports_s(self) -> float:
+        """The seconds that its start waited for the imports of the process that it was forked from."""
+
     def kill(self) -> None:
         """End it now. Does nothing once it has ended."""
 
@@ -92,6 +96,7 @@ class ScriptProcess:
 
     def __init__(self, connection: socket.socket, child: ChildProcess) -> None:
         self.pid = child.pid
+        self.imports_s = child.imports_s
         self._connection = connection
         self._child = child
         self._turn = asyncio.Lock()

@@ -88,14 +88,15 @@ def on_serverless(
     starts_billed: bool = False,
     overhead_s: float = 0.0,
     beside_load_s: float = 0.0,
+    first_predict_s: float = 0.0,
 ) -> Apart:
     """Simulate a serverless endpoint for each model, with the smallest memory size that is enough for the largest
     model.
 
     A request uses the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
-    and `beside_load_s` on top of that.
+    and `beside_load_s` on top of that. The first prediction after it takes `first_predict_s` more.
     """
-    tally, kernel = OutcomeTally(overhead_s, beside_load_s), Kernel()
+    tally, kernel = OutcomeTally(overhead_s, beside_load_s, first_predict_s), Kernel()
     pools = _Pools(kernel, inputs, inputs.spread(), wake_s, expires_s)
     duration_s, moved_bytes = _play(inputs, kernel, pools.arrive, pools.done, tally)
     largest_bytes = max(profile.memory_bytes for profile in map(inputs.profile, pools.idle))

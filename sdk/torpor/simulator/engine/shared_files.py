@@ -1,4 +1,6 @@
-"""The files that the instances of a simulated variant map: how many map each, and what that makes a model cost."""
+"""The files that the instances of a simulated variant share: those that they map, how many map each, and what that
+makes a model cost; and what the first load of a model leaves there for all later ones, such as the verdict of a trial.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,11 +17,17 @@ class SharedFiles:
     def __init__(self, profiles: Mapping[str, ModelProfile]) -> None:
         self._profiles = profiles
         self.holders = Counter[str]()  # by model: how many instances map its file
+        self._made_s: dict[str, float] = {}  # by model: when what the machine needs once for it is there
 
     @property
-    def any_mapped(self) -> bool:
-        """Whether there is a file that instances may map together."""
-        return any(profile.mapped_bytes for profile in self._profiles.values())
+    def any_shared(self) -> bool:
+        """Whether there is a file that matters to several instances."""
+        return any(profile.mapped_bytes or profile.once_s for profile in self._profiles.values())
+
+    def once_s(self, profile: ModelProfile, now_s: float) -> float:
+        """How long a load that begins now waits for what the machine needs once for the model: the first one as long
+        as the profile says, those beside it for the rest, and later ones not at all."""
+        return max(0.0, self._made_s.setdefault(profile.name, now_s + profile.once_s) - now_s)
 
     def needed_bytes(self, profile: ModelProfile) -> int:
         """What the model costs one more instance."""

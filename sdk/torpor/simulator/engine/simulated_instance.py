@@ -192,21 +192,21 @@ class SimulatedInstance(PlacedInstance):
                 self._waiters.wait_for_admission(self._admit, model, size_bytes)
 
     def _load(self, model: InstanceModel) -> None:
-        model.since_s = self.kernel.now_s
-        if model.profile.load_delay_s:
-            self.kernel.after(model.profile.load_delay_s * model.factor, self._read, model)
+        model.since_s, profile = self.kernel.now_s, model.profile
+        once_s = self.files.once_s(profile, model.since_s) if profile.once_s else 0.0
+        if delay_s := once_s + profile.load_delay_s * model.factor:
+            self.kernel.after(delay_s, self._read, model)
         else:
-            self.processors.after(model.profile.load_s * model.factor, self._ready, model)
+            self._read(model)
 
     def _read(self, model: InstanceModel) -> None:
         self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
     def _loaded(self, model: InstanceModel) -> None:
-        name, now_s = model.name, self.kernel.now_s
+        name, profile, now_s = model.name, model.profile, self.kernel.now_s
         took_s = now_s - model.since_s
         self.counts.loaded(took_s, now_s)
         self.disk.release(name)
-        profile = model.profile
         size_bytes = self.files.loaded(profile) if profile.mapped_bytes else profile.memory_bytes
         self.memory.loaded(name, size_bytes, took_s, now_s)
         if victims := self.memory.evict_excess(name, now_s):

@@ -126,13 +126,13 @@ class Simulation:
 
     def _is_separable(self) -> bool:
         """Whether nothing but placement joins its instances, which are always on: no limit on all requests in flight,
-        no queue, no file that several map, and no times drawn in turn."""
+        no queue, no file that several share, and no times drawn in turn."""
         plan, machine = self.plan, self.plan.machine
         if plan.instances < self.apart_min or not plan.begun or plan.sizes is not None or plan.at_once is not None:
             return False
         if self._pipeline is not None or machine.models_rest is not None or self._most < inf:
             return False
-        return self.choose is None and self.make_policy is None and self.spread.exact and not self._files.any_mapped
+        return self.choose is None and self.make_policy is None and self.spread.exact and not self._files.any_shared
 
     def _played_apart(self) -> PlayedApart:
         self._calls, self.counts = calls, counts = CallsApart(), CountsApart()

@@ -20,8 +20,9 @@ SINGLES_MIN = 30
 def profile(
     name: str, loads: Sequence[RecordedWait], laws: Laws, predicts: RecordedEffort, record: VariantRecord
 ) -> ModelProfile:
-    """The medians of the model's own loads if there are enough, otherwise the times of the laws at its size. A model
-    without loads has as many workers as the one that was loaded last."""
+    """The medians of the model's own loads if there are enough, otherwise the times of the laws at its size. What its
+    machine needed once is that of its own loads alone: without any, it was there before. A model without loads has as
+    many workers as the one that was loaded last."""
     memory_bytes = laws.size_bytes(name)
     times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *FITTED)}
     for what in FITTED:
@@ -32,6 +33,7 @@ def profile(
         times_s[what] = noticed_s(times_s[what])
     delay_s = noticed_s(predicts.delay_s)
     times_s |= {"predict_s": predicts.work_s, "predict_delay_s": delay_s}
+    times_s["once_s"] = max((load.once_s for load in loads), default=0.0)
     own_workers = workers(loads or record.loads) or 0
     artifact_bytes = record.artifacts_bytes.get(name, 0)
     return ModelProfile(
@@ -106,15 +108,20 @@ def overhead_s(record: VariantRecord) -> float:
     return max(0.0, beyond_s) / sum(warm.requests for warm in record.warm.values())
 
 
-def beside_load_s(record: VariantRecord, profiles: Mapping[str, ModelProfile]) -> float:
-    """The time of a cold request beside its steps: a load also inspects and measures the model, and the first
-    prediction is slow."""
-    beside_s = [
-        load.queue_s + load.first.whole_s - profiles[load.model].predict_s - profiles[load.model].predict_delay_s
+def beside_load_s(record: VariantRecord) -> float:
+    """The time of a cold request beside its steps and its prediction: a load also inspects and measures the model."""
+    beside_s = [load.queue_s for load in record.loads if load.first is not None and not load.evicted]
+    return quiet_s(beside_s, record.busy) if len(beside_s) >= LOADS_MIN else 0.0
+
+
+def first_predict_s(record: VariantRecord, profiles: Mapping[str, ModelProfile]) -> float:
+    """What the first prediction after a load takes more than the model's warm ones."""
+    more_s = [
+        load.first.whole_s - profiles[load.model].predict_s - profiles[load.model].predict_delay_s
         for load in record.loads
-        if load.first is not None and not load.evicted
+        if load.first is not None
     ]
-    return max(0.0, quiet_s(beside_s, record.busy)) if len(beside_s) >= LOADS_MIN else 0.0
+    return max(0.0, quiet_s(more_s, record.busy)) if len(more_s) >= LOADS_MIN else 0.0
 
 
 def _spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:

@@ -29,7 +29,8 @@ class Fitted:
     profiles: Mapping[str, ModelProfile] = field(repr=False)
     wake_s: float | None  # from a request that finds no instance until one is ready; None if none started
     overhead_s: float  # a warm request beyond its prediction
-    beside_load_s: float  # a request that loads its model, beyond the steps, evictions, and a warm prediction
+    beside_load_s: float  # a request that loads its model, beyond the steps, evictions, and its prediction
+    first_predict_s: float  # the first prediction after a load, beyond a warm one
     predict_sigma: float
     load_sigma: float
     laws: Sequence[Law] = field(repr=False)
@@ -47,7 +48,7 @@ class Fitted:
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
-        single = ("wake_s", "overhead_s", "beside_load_s", "predict_sigma", "load_sigma")
+        single = ("wake_s", "overhead_s", "beside_load_s", "first_predict_s", "predict_sigma", "load_sigma")
         passed: list[Explained] = [
             {"figure": f"in {one.name}", "value": one.predict_s, "sigma": one.predict_sigma}
             for one in self.containers
@@ -93,7 +94,8 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         profiles,
         estimates.wake_s(record),
         estimates.overhead_s(record),
-        estimates.beside_load_s(record, profiles),
+        estimates.beside_load_s(record),
+        estimates.first_predict_s(record, profiles),
         estimates.predict_sigma(record),
         estimates.load_sigma(record.loads, laws),
         tuple(laws.fitted),

@@ -175,7 +175,14 @@ def _cold(text: str | None) -> RecordedLoad | None:
     cold = cold_load(text)
     if cold is None:
         return None
-    return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold["efforts"], cold.get("workers"))
+    return RecordedLoad(
+        cold["bytes"],
+        cold["took_s"],
+        bool(cold["victims"]),
+        cold["efforts"],
+        cold.get("workers"),
+        cold.get("once_s", 0.0),
+    )
 
 
 def _effort(text: str | None) -> wire.EffortFields | None:

@@ -28,6 +28,7 @@ class RecordedLoad(NamedTuple):
     evicted: bool  # whether it evicted other models first
     efforts: Mapping[str, wire.EffortFields]  # of the steps that were measured
     workers: int | None = None  # the model's own processes; None if that was not recorded
+    once_s: float = 0.0  # of its load step: for what its machine needs once
 
 
 class RecordedEffort(NamedTuple):
@@ -116,6 +117,7 @@ class RecordedWait:
     unload: RecordedEffort | None  # of one of the evicted models, if it was measured
     in_line: float | None  # the share of its measured steps that it waited for a processor
     workers: int | None = None  # the model's own processes; None if that was not recorded
+    once_s: float = 0.0  # before its load, for what its machine needs once
 
 
 class Memory(NamedTuple):
@@ -189,7 +191,10 @@ def quiet_s(seconds: Sequence[float], busy: float) -> float:
 
 def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
     tier = STORE if WaitStep.DOWNLOAD in row.steps or WaitStep.UNPACK in row.steps else DISK
-    times_s = {what: row.steps[step] for what, step in BROUGHT.items() if step in row.steps}
+    steps: dict[str, float] = {step: row.steps[step] for step in BROUGHT.values() if step in row.steps}
+    if WaitStep.LOAD in steps:
+        steps[WaitStep.LOAD] = max(0.0, steps[WaitStep.LOAD] - cold.once_s)
+    times_s = {what: steps[step] for what, step in BROUGHT.items() if step in steps}
     for what, delay in DELAYS.items():
         effort = cold.efforts.get(BROUGHT[what])
         if what in times_s and effort is not None:
@@ -198,7 +203,7 @@ def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
     if cold.workers:  # a script's request may wait for its turn once the model is there
         queue_s = max(0.0, min(queue_s, cold.took_s - row.brought_s))
     unload = None if left is None else RecordedEffort(**left)
-    in_line = _in_line(row.steps, cold.efforts)
+    in_line = _in_line(steps, cold.efforts)
     return RecordedWait(
         row.model,
         cold.memory_bytes,
@@ -210,6 +215,7 @@ def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
         unload,
         in_line,
         cold.workers,
+        cold.once_s,
     )
 
 

@@ -198,6 +198,7 @@ def _apart(search: Search) -> dict[str, Apart]:
                 search.prices,
                 overhead_s=like.overhead_s,
                 beside_load_s=like.beside_load_s,
+                first_predict_s=like.first_predict_s,
             ),
         }
     )

@@ -19,6 +19,15 @@ class CountedMemory(Residency):
         return super().__iter__()
 
 
+def test_the_first_load_on_a_machine_waits_those_beside_it_for_the_rest_and_later_ones_not() -> None:
+    profile, other = ModelProfile("a", 100, 100, once_s=2.0), ModelProfile("b", 100, 100)
+    files = SharedFiles({"a": profile, "b": other})
+    assert [files.once_s(profile, now_s) for now_s in (10.0, 10.5, 12.0, 50.0)] == [2.0, 1.5, 0.0, 0.0]
+    assert files.once_s(other, 11.0) == 0.0
+    assert files.any_shared
+    assert not SharedFiles({"b": other}).any_shared
+
+
 @pytest.mark.parametrize(("mapped_bytes", "looks"), [(0, 0), (60, 1)])
 def test_a_load_looks_through_the_memory_only_where_a_model_maps_a_file(mapped_bytes: int, looks: int) -> None:
     """An instance may have ten thousand models, and every load without room asks."""

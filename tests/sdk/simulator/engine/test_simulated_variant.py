@@ -77,6 +77,19 @@ def test_work_takes_longer_where_others_work_and_a_delay_does_not() -> None:
     assert story(waits) == [pytest.approx((1.0, 0.1))] * 3
 
 
+@pytest.mark.parametrize("instances", [1, 64])  # so many would be played apart
+def test_only_the_first_load_of_a_model_waits_for_what_the_machine_needs_once(instances: int) -> None:
+    """Room for one model: each call evicts the other's model, and its own comes anew."""
+    trace = recorded([(float(number), "ab"[number % 2]) for number in range(6)])
+    one = ModelProfile("", 30 * MIB, MIB, 0.0, 0.0, 0.1, 0.0, 0.0, once_s=0.5)
+    calls: list[SimulatedCall] = []
+    plan = VariantPlan(ROOMY, instances, begun=True)
+    Simulation(plan, {name: replace(one, name=name) for name in trace.names}, calls.extend).run(trace)
+    waited_s = [call.ready_s - call.routed_s for call in sorted(calls, key=lambda call: call.routed_s)]
+    later_s = 0.1 if instances == 1 else 0.0
+    assert waited_s == [pytest.approx(seconds) for seconds in (0.6, 0.6, *[later_s] * 4)]
+
+
 def test_the_same_trace_gives_the_same_story() -> None:
     def story() -> list[str]:
         told: list[str] = []

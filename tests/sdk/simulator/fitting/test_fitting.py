@@ -39,6 +39,7 @@ def load(
     queue_s: float = 0.001,
     took_s: float | None = None,
     workers: int | None = None,
+    once_s: float = 0.0,
     **more: float,
 ) -> InvocationRecord:
     """A request that brings its model in: from the store if it was `fetched` (download, unpack), else from disk.
@@ -47,6 +48,8 @@ def load(
     cold = ColdLoad(bytes=size, victims=[], reason="first use", took_s=took_s or sum(brought.values()), efforts={})
     if workers is not None:
         cold["workers"] = workers
+    if once_s:
+        cold["once_s"] = once_s
     return invocation(NOON_S + at_s, brought | WARM | more, model=model, cold=cold)
 
 
@@ -276,6 +279,17 @@ def test_some_microseconds_are_no_waiting(tmp_path: Path) -> None:
     assert found(tmp_path, [load("a"), warm]).profiles["a"].predict_delay_s == 0.0
 
 
+def test_what_the_machine_needed_once_is_of_the_first_load_alone(tmp_path: Path) -> None:
+    """It is in no law, and does not make the machine a busy one."""
+    first = [load(f"m{n}", 2.1, once_s=2.0, at_s=n) for n in range(3)]
+    later = [load(f"m{n}", 0.1, at_s=60 + n) for n in range(3)]
+    result = found(tmp_path, [*first, *later])
+    assert [one.load_s for one in result.profiles.values()] == pytest.approx([0.1] * 3)
+    assert [one.once_s for one in result.profiles.values()] == [2.0] * 3
+    assert result.stand_in is not None
+    assert result.stand_in("another").once_s == 0.0
+
+
 # -- the variant's figures ---------------------------------------------------------------------------------------------
 def test_the_unload_time_is_the_longer_queue_of_loads_that_evicted_others(tmp_path: Path) -> None:
     requests = [load("a", queue_s=queue_s, predict=0.004) for queue_s in (0.001, 0.002, 0.003)]
@@ -283,7 +297,8 @@ def test_the_unload_time_is_the_longer_queue_of_loads_that_evicted_others(tmp_pa
     requests += [invocation(model="a")]
     result = found(tmp_path, requests)
     assert result.profiles["a"].unload_s == pytest.approx(0.010)
-    assert result.beside_load_s == pytest.approx(0.002 + 0.004 - 0.002)
+    assert result.beside_load_s == pytest.approx(0.002)
+    assert result.first_predict_s == pytest.approx((0.004 - 0.002) / 2)  # half of them are as quick as warm ones
 
 
 def test_the_wake_time_is_the_wait_of_requests_that_found_no_instance(tmp_path: Path) -> None:
@@ -339,7 +354,7 @@ def test_every_figure_and_law_has_a_row(tmp_path: Path) -> None:
     assert [row["figure"] for row in rows][:2] == ["wake_s", "overhead_s"]
     (download,) = [row for row in rows if row["figure"] == "download_s"]
     assert (download["value"], download["tier"], download["models"], download["loads"]) == (0.01, STORE, 1, 1)
-    assert len(rows) == 5 + len(result.laws)
+    assert len(rows) == 6 + len(result.laws)
 
 
 # -- a real endpoint ---------------------------------------------------------------------------------------------------
