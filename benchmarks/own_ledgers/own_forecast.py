@@ -13,6 +13,7 @@ from torpor.simulator.costs.ways_to_serve import CostTerms
 from torpor.simulator.nightly import nightly
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.time_units import HOUR_S
 from torpor.workloads import LedgerFile
 
@@ -29,7 +30,7 @@ def beside(played: WorkloadPlayed, slo_s: float) -> tuple[ForecastBesideFact, Se
         return _beside_job(played, found, scenario, goal), found.assumed
     each = [forecasted(found.reseeded(seed), scenario, slo_s) for seed in range(SEEDS)]
     terms = CostTerms(hours=played.window_s / HOUR_S)
-    usd = [result.cost_of(result.instance_s, result.served, terms).usd for result, _ in each]
+    usd = [result.cost_of(_instance_s(result, played.window_s), result.served, terms).usd for result, _ in each]
     live = played.figures
     first = each[0][0]
     calls = replace(first.served, predict_ms=live.billed_ms)
@@ -37,6 +38,13 @@ def beside(played: WorkloadPlayed, slo_s: float) -> tuple[ForecastBesideFact, Se
     here = _mean([replace(figures, usd=one) for (_, figures), one in zip(each, usd, strict=True)])
     by_duration, scales = scenario.serverless is not None, scales_up(scenario)
     return ForecastBesideFact(goal, here, live, played.strain, again_usd, by_duration, scales), found.assumed
+
+
+def _instance_s(result: SimulationResult, window_s: float) -> float:
+    """The seconds of instances within the time of the bill: the ledger's whole minutes are longer, by a time in which
+    a variant that scales has its fewest instances."""
+    least = result.scenario.instances_min
+    return result.instance_s - (least or 0) * max(0.0, result.duration_s - window_s)
 
 
 def _beside_job(
