@@ -23,6 +23,8 @@ CROWDED_S = 20.0
 """How long a call to a server that has too much to do goes on, beyond WITHIN_S."""
 TOKEN_S = 60.0
 """How long a token is used before it is asked for again. The cluster's own are good for some minutes more."""
+CALLS_MAX = 32
+"""How many calls a client makes at once. The others wait for their turn, and none of their time has begun."""
 CROWDED = 429
 CONTENDED_S = 0.25
 JSON = "application/json"
@@ -45,15 +47,24 @@ class ClusterRefused(HostError):
 
 
 class KubernetesClient:
-    """A connection to one cluster, and one namespace in it. `transport` carries the requests; HTTP does by default."""
+    """Calls one cluster, and one namespace in it. `transport` carries the requests; HTTP does by default.
+
+    Each answer whose lines are followed has a connection of its own, as many as there are: the output of a pod is one.
+    """
 
     def __init__(self, cluster: Cluster, transport: "AsyncBaseTransport | None" = None) -> None:
         import httpx  # nobody else needs it
 
         self.cluster = cluster
         self._http = httpx.AsyncClient(
-            base_url=cluster.url, verify=cluster.tls, timeout=WITHIN_S, trust_env=False, transport=transport
+            base_url=cluster.url,
+            verify=cluster.tls,
+            timeout=WITHIN_S,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=CALLS_MAX),
+            trust_env=False,
+            transport=transport,
         )
+        self._turns = asyncio.Semaphore(CALLS_MAX)
         self._token, self._token_until_s = "", 0.0
 
     def path(self, resource: str, name: str = "", of: str = "") -> str:
@@ -88,7 +99,7 @@ class KubernetesClient:
 
         content = None if body is None else json.dumps(body).encode()
         try:
-            async with asyncio.timeout(WITHIN_S + CROWDED_S):
+            async with self._turns, asyncio.timeout(WITHIN_S + CROWDED_S):
                 while True:
                     headers = {"content-type": content_type, **await self._authorization()}
                     answer = await self._http.request(method, path, content=content, params=query, headers=headers)

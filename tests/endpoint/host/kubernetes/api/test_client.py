@@ -1,7 +1,7 @@
 """The lines of an answer, as they are read in pieces, and answers that no cluster gives."""
 
 import asyncio
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext, suppress
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.waiting import PATIENCE_S
 from torpor_endpoint.host import HostError
-from torpor_endpoint.host.kubernetes.api.client import ClusterRefused, KubernetesClient, LineReader
+from torpor_endpoint.host.kubernetes.api.client import CALLS_MAX, ClusterRefused, KubernetesClient, LineReader
 from torpor_endpoint.host.kubernetes.api.cluster import Cluster
 
 PIECES = st.lists(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=6).map(b"".join), max_size=6)
@@ -51,6 +51,57 @@ def test_an_answer_that_is_no_json_is_an_error_of_the_cluster() -> None:
             await client.close()
 
     asyncio.run(story())
+
+
+FOLLOWED = 150
+"""Answers that are followed at once: more than httpx's usual bound of 100 connections."""
+BEGUN = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nbegun\n\r\n"
+READ = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def test_calls_are_made_beside_any_number_of_answers_that_are_followed_and_few_at_once() -> None:
+    """An endpoint follows the output of each of its instances."""
+    followed, at_once, most = 0, 0, 0
+    all_followed, over = asyncio.Event(), asyncio.Event()
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal at_once, most
+        with suppress(asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                if b"/log" in head:
+                    writer.write(BEGUN)
+                    await over.wait()
+                    break
+                at_once += 1
+                most = max(most, at_once)
+                await asyncio.sleep(0)
+                at_once -= 1
+                writer.write(READ)
+        writer.close()
+
+    async def follow(client: KubernetesClient) -> None:
+        nonlocal followed
+        async with aclosing(client.lines("/log", {}, PATIENCE_S, ("get", "pods/log"))) as came:
+            assert await anext(came) == [b"begun"]
+            followed += 1
+            if followed == FOLLOWED:
+                all_followed.set()
+            await over.wait()
+
+    async def story() -> None:
+        async with await asyncio.start_server(answered, "127.0.0.1", 0, backlog=2 * FOLLOWED) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            client = KubernetesClient(Cluster(url, "shop", "a test", False, lambda: ""))
+            async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as followers:
+                for _ in range(FOLLOWED):
+                    followers.create_task(follow(client))
+                await all_followed.wait()
+                await asyncio.gather(*(client.call("list", "pods") for _ in range(3 * CALLS_MAX)))
+                over.set()
+            await client.close()
+
+    asyncio.run(story())
+    assert 0 < most <= CALLS_MAX
 
 
 CROWDED = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
