@@ -26,6 +26,11 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager
 AT_HAND = bool(BINARIES) and all((Path(BINARIES) / name).exists() for name in PROGRAMS)
 ADMIN, TORPOR = "the-admins-token", "the-endpoints-token"
 NAMESPACE = "models"
+SECURITY = "pod-security.kubernetes.io/enforce"
+RESTRICTED = {SECURITY: "restricted", f"{SECURITY}-version": "latest"}
+"""The labels of a namespace whose pods keep the strictest of the Pod Security Standards."""
+STRICT = {"fieldValidation": "Strict"}
+"""An object with a field that the API does not know is refused."""
 NODE = "machine"
 STARTED_WITHIN_S = 60.0
 EVERYBODYS = "system:discovery"
@@ -92,8 +97,8 @@ class ControlPlane:
             ("kube-controller-manager", (*_controllers(), "--use-service-account-credentials=false")),
         ):
             self._run(name, "--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0", *further)
-        await admin.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        await _add_machine(admin)
+        await admin.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": RESTRICTED}})
+        await add_machine(admin, NODE)
         await admin.close()
 
     async def install(self, objects: list[dict[str, Any]]) -> None:
@@ -101,7 +106,7 @@ class ControlPlane:
         admin = self.client(ADMIN)
         for one in objects:
             if one["kind"] in PATHS:
-                await admin.ask("POST", f"/{PATHS[one['kind']]}", one)
+                await admin.ask("POST", f"/{PATHS[one['kind']]}", one, STRICT)
         await admin.close()
 
     def pids(self) -> list[int]:
@@ -207,10 +212,11 @@ async def _reached(client: KubernetesClient) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _add_machine(admin: KubernetesClient) -> None:
-    await admin.ask("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
-    room = {"cpu": "16", "memory": "64Gi", "pods": "100", "ephemeral-storage": "500Gi"}
+async def add_machine(admin: KubernetesClient, name: str, cpus: int = 16, memory_gib: int = 64) -> None:
+    """A machine with room for so much, which nobody looks after."""
+    await admin.ask("POST", "/api/v1/nodes", {"metadata": {"name": name}})
+    room = {"cpu": f"{cpus}", "memory": f"{memory_gib}Gi", "pods": "200", "ephemeral-storage": "5000Gi"}
     ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": "it is"}
     status = {"capacity": room, "allocatable": room, "conditions": [ready]}
     merge = "application/merge-patch+json"
-    await admin.ask("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": status}, content_type=merge)
+    await admin.ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=merge)

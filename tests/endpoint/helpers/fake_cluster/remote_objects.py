@@ -16,9 +16,13 @@ from torpor_endpoint.host.kubernetes.manifests import deletion
 class RemoteObjects:
     """Follows pods and Secrets. What the kubelet says of a pod goes to the API in its order."""
 
-    def __init__(self, client: KubernetesClient, look: Callable[["RemoteObjects"], None]) -> None:
+    def __init__(
+        self, client: KubernetesClient, look: Callable[["RemoteObjects"], None], lost: Collection[str] = ()
+    ) -> None:
+        """The kubelet has no pods of the machines that are `lost`."""
         self._client = client
         self._look = look
+        self._lost = lost
         self._said: asyncio.Queue[tuple[str, Object | None]] = asyncio.Queue()
         self._watches = {name: ObjectWatch(client, name, "", self._changed) for name in ("pods", "secrets")}
         self._tasks: list[asyncio.Task[None]] = []
@@ -43,9 +47,9 @@ class RemoteObjects:
 
     def all(self, resource: str) -> list[Object]:
         ready = set(self._watches["secrets"].objects)
-        return [
-            pod for pod in self._watches[resource].objects.values() if pod["spec"].get("nodeName") and _has(pod, ready)
-        ]
+        pods = self._watches[resource].objects.values()
+        placed = [pod for pod in pods if pod["spec"].get("nodeName") and pod["spec"]["nodeName"] not in self._lost]
+        return [pod for pod in placed if _has(pod, ready)]
 
     def patch(self, resource: str, name: str, change: Object) -> Object:
         self._said.put_nowait((name, change))

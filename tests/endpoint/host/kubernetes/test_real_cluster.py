@@ -6,28 +6,20 @@ TORPOR_KUBERNETES_BINARIES names the folder with etcd, kube-apiserver, kube-sche
 import asyncio
 import os
 import signal
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.deploy.helm.rendering import RENDERED
 from tests.endpoint.helpers.fake_cluster.containers import forked
-from tests.endpoint.helpers.fake_cluster.control_plane import ADMIN, AT_HAND, PROGRAMS, TORPOR, ControlPlane
-from tests.endpoint.helpers.fake_cluster.hosts import SECRET
-from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
-from tests.endpoint.helpers.fake_cluster.remote_objects import RemoteObjects
+from tests.endpoint.helpers.fake_cluster.control_plane import ADMIN, AT_HAND, PROGRAMS
+from tests.endpoint.helpers.fake_cluster.real_ground import RealGround
 from tests.endpoint.helpers.local_hosts import warm_parent
-from tests.helpers.processes import children
 from tests.helpers.waiting import PATIENCE_S, reached
 from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes.api.client import refused_with
-from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
-from torpor_endpoint.host.kubernetes.kubernetes_host import KubernetesHost
 
 pytestmark = pytest.mark.skipif(
     not AT_HAND,
@@ -35,39 +27,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 SLOT = Slot("Shop", "AllTraffic", 0)
-
-
-class RealGround:
-    """The control plane with the chart installed, and a kubelet."""
-
-    def __init__(self, folder: Path) -> None:
-        self._parent = warm_parent(folder / "kubelet")
-        (folder / "kubelet").mkdir()
-        self.plane = ControlPlane(folder / "plane")
-        self._kubelet = Kubelet(forked(self._parent), folder / "pods")
-
-    async def start(self) -> None:
-        await self.plane.start()
-        objects = list(yaml.safe_load_all((RENDERED / "smallest.yaml").read_text()))
-        await self.plane.install(objects)
-        self._objects = RemoteObjects(self.plane.client(ADMIN), self._kubelet.look)
-        await self._objects.start()
-        config = next(one for one in objects if one["kind"] == "ConfigMap")
-        self.settings = KubernetesSettings(**tomllib.loads(config["data"]["kubernetes.toml"]))
-
-    def host(self, keep: bool = False) -> KubernetesHost:
-        return KubernetesHost(self.plane.client(TORPOR), self.settings, SECRET, keep)
-
-    def containers(self) -> list[int]:
-        """The processes of all containers."""
-        parents = [pid for pid in children(os.getpid()) if pid not in self.plane.pids()]
-        return [pid for parent in parents for pid in children(parent)]
-
-    async def close(self) -> None:
-        await self._kubelet.close()
-        await self._objects.close()
-        await self._parent.close()
-        self.plane.stop()
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +37,14 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def ground(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGround]:
-    shared = RealGround(tmp_path_factory.mktemp("real"))
+    folder = tmp_path_factory.mktemp("real")
+    parent = warm_parent(folder / "kubelet")
+    shared = RealGround(folder, forked(parent))
     try:
         runner.run(shared.start())
         yield shared
         runner.run(shared.close())
+        runner.run(parent.close())
     finally:
         shared.plane.stop()
 
