@@ -67,6 +67,7 @@ class WarmParent:
         self._guesses = guesses
         self._running: dict[Step, RunningZygote] = {}
         self._changing = asyncio.Lock()  # held while one starts or ends
+        self._closed = False
         self._whole_socket = AwaitedSocket(folder / f"whole-{secrets.token_hex(4)}")
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -101,7 +102,9 @@ class WarmParent:
         return [running.seen() for running in self._running.values()]
 
     async def close(self) -> None:
-        """End the zygotes and their children."""
+        """End the zygotes and their children. One that is starting now has started then, and ends with the others."""
+        async with self._changing:
+            self._closed = True
         for running in tuple(self._running.values()):
             await self._end(running)
         while self._tasks:
@@ -140,6 +143,8 @@ class WarmParent:
         """The zygote to fork from, which may still import. Each but the whole one has a socket of its own, so that an
         old socket is never reused."""
         async with self._changing:
+            if self._closed:
+                raise ConnectionError("the endpoint ends")
             self._running = {step: one for step, one in self._running.items() if one.zygote.running}
             step = source(needs, self._seen())
             if step not in self._running:

@@ -21,6 +21,7 @@ import pytest
 from tests.helpers.processes import children, gone, has_ended
 from tests.helpers.thorough_values import thorough
 from tests.helpers.waiting import PATIENCE_S, reached
+from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
@@ -226,6 +227,34 @@ def test_one_that_still_imports_ends_at_once_with_its_owner(tmp_path: Path) -> N
         assert not child.running
 
     run(tmp_path, story)
+
+
+def test_one_that_starts_as_its_owner_closes_ends_with_the_others(tmp_path: Path) -> None:
+    launched, go_on = asyncio.Event(), asyncio.Event()
+    made: list[OwnedZygote] = []
+
+    async def start(path: Path, **how: Any) -> OwnedZygote:
+        made.append(await OwnedZygote.start(path, command=LIGHT, **how))
+        launched.set()
+        await go_on.wait()
+        return made[-1]
+
+    async def story() -> None:
+        parent = WarmParent(tmp_path, start)
+        forking = asyncio.create_task(parent.fork_untold(Job("gc:collect"), []))
+        await launched.wait()
+        closing = asyncio.create_task(parent.close())
+        await asyncio.sleep(0)
+        go_on.set()
+        await closing
+        assert [zygote.running for zygote in made] == [False]
+        with suppress(OSError):
+            await forking
+        with pytest.raises(ConnectionError):
+            await parent.fork_untold(Job("gc:collect"), [])
+        assert len(made) == 1
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
 def test_none_starts_behind_a_guess_where_it_would_not_be_kept(tmp_path: Path) -> None:

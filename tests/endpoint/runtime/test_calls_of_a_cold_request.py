@@ -5,8 +5,6 @@ from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
-import pytest
-
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant
 from tests.endpoint.helpers.model_artifacts import put
@@ -16,7 +14,6 @@ COLD = Calls(295, 137)
 """What was counted, up to the answer, and a few more. Raise it only with the reason in the changelog."""
 
 
-@pytest.mark.thorough
 def test_the_first_request_for_a_model(tmp_path: Path) -> None:
     windows = CallWindows(tmp_path)
     with LiveEndpoint(tmp_path / "data", environment=windows.variables, frameworks=True) as live:
