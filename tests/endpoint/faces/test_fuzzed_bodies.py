@@ -17,6 +17,7 @@ from tests.endpoint.faces.conftest import MODELS
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, put
 from tests.helpers.loop_watch import LoopWatch, Seen
+from tests.helpers.machine_pace import holds_up
 from tests.helpers.thorough_values import thorough
 
 CELLS = [float(cell) for cell in ROW.split(b",")]
@@ -40,7 +41,6 @@ CALLS: list[Call] = [
     ("/openai/v1/chat/completions", b'{"messages": [{"role": "user", "content": "a"}], "model": "good"}', {}),
     ("/v2/repository/index", b'{"ready": true}', {}),
 ]
-LONGEST_MS = 50.0
 BLOCKS = 3_000
 """By so much may what a process holds differ from one moment to another: metrics have more points after each minute of
 traffic, whatever it is, and a request that is kept has dozens."""
@@ -115,7 +115,7 @@ def test_broken_bodies_neither_hold_the_loop_up_nor_leave_anything_behind(tmp_pa
             seen.append(watch.look())
             if (
                 len(seen) > 2
-                and min(one.longest_ms for one in seen[1:]) <= LONGEST_MS
+                and not holds_up(min(one.longest_ms for one in seen[1:]))
                 and _stays(seen, max(BLOCKS, number))
             ):
                 return

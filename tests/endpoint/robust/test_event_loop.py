@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.helpers.worst_requests import WARMING, WORST, request
+from tests.helpers.machine_pace import holds_up
 from tests.helpers.thorough_values import one_in
 
 SERVER = Path(__file__).parents[1] / "helpers" / "lag_measuring_endpoint.py"
-MOST_MS = 50.0
 TRIES = 8
 """A thread of its own, or the system, may take some processor time by chance, but not each time."""
 
@@ -59,6 +59,6 @@ def test_a_request_that_is_much_work_does_not_hold_up_the_others(endpoint: Addre
         lag_ms(endpoint)
         told(endpoint, WORST[name])
         seen.append(lag_ms(endpoint))
-        if seen[-1] <= MOST_MS:
-            break
-    assert min(seen) <= MOST_MS, f"the event loop was held up for {seen} ms"
+        if not holds_up(seen[-1]):
+            return
+    pytest.fail(f"the event loop was held up for {seen} ms")
