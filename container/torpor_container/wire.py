@@ -232,7 +232,8 @@ class ColdLoad(TypedDict):
     left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
     fetched_bytes: NotRequired[int]  # of its artifact, if it was fetched for this load; the first request reports it
     fetched_from: NotRequired[str]  # a `FetchedFrom`, on an instance that shares artifacts; as `fetched_bytes`
-    once_s: NotRequired[float]  # before the load, for what a machine needs once: see `Loaded`; absent if it is nothing
+    once_s: NotRequired[float]  # before the load, for what a machine needs once for it: see `Loaded`; absent if nothing
+    imports_s: NotRequired[float]  # before the load, for libraries that were not imported yet; absent if it is nothing
     workers: NotRequired[int]  # its own processes, of which each answers one request at a time; 0: it has none
     artifact_version: NotRequired[str]  # as in `LoadedModel`
     digest: NotRequired[str]

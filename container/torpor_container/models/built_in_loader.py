@@ -25,7 +25,7 @@ from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.in_process.in_process_loading import InProcessLoading, Tools, priors
 from torpor_container.models.in_process.proved_contents import ProvedContents
 from torpor_container.models.in_process.reading import Recognised, folder_bytes
-from torpor_container.models.loader import WAITED_MIN_S, Found, Loaded, Placed, Settled, having_waited
+from torpor_container.models.loader import WAITED_MIN_S, Found, Loaded, Placed, Settled, having_imported, having_waited
 from torpor_container.models.quarantine import Load, Quarantine, Version, mark_of, software_of, verdicts_of
 from torpor_container.processes.import_steps import Step
 from torpor_container.processes.memory import give_back, uss_bytes
@@ -189,12 +189,13 @@ class BuiltInLoader:
         load: Load = partial(self._load, replace(found, predicted_bytes=predicted))
         if self._quarantine is not None and tried is not None:
             began_s, passed = self._clock(), self._quarantine.passed(tried, load)
+            imports_s = 0.0
             if self._in_process.is_ready_for(found):
                 load = await passed
             else:
-                load, _ = await asyncio.gather(passed, self._in_process.prepare(found))
+                load, imports_s = await asyncio.gather(passed, self._prepared_s(found))
             if (waited_s := self._clock() - began_s) >= WAITED_MIN_S:
-                load = partial(_load_after_waiting, load, waited_s)
+                load = partial(_load_after_waiting, load, waited_s - imports_s, imports_s)
         return Found(predicted + (share_bytes or 0), load)
 
     async def _identified(self, placed: Placed) -> "Identified":
@@ -272,12 +273,17 @@ class BuiltInLoader:
         if found.format.name == SCRIPT:
             loaded = await self._start_script(found)
         else:
-            await self._in_process.prepare(found)
-            prepared_s = self._clock() - began_s
-            loaded = having_waited(await self._in_process.load(found), prepared_s)
+            imports_s = await self._prepared_s(found)
+            loaded = having_imported(await self._in_process.load(found), imports_s)
         self._runners.add(loaded.runner)
         self._steps.needed(found.needs[0])
         return replace(loaded, took_s=self._clock() - began_s)
+
+    async def _prepared_s(self, found: Recognised) -> float:
+        """Import what the model needs. The seconds that this took."""
+        began_s = self._clock()
+        await self._in_process.prepare(found)
+        return self._clock() - began_s
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
@@ -290,7 +296,8 @@ class BuiltInLoader:
             unless_known.pop_all()
         self._sizing.measured(*found.sized_as, found.disk_bytes, size_bytes)
         self._scripted.add(runner)
-        return having_waited(Loaded(runner, size_bytes, effort=started.effort), started.once_s)
+        loaded = Loaded(runner, size_bytes, effort=started.effort)
+        return having_waited(having_imported(loaded, started.imports_s), started.once_s)
 
     def _free_bytes(self) -> int:
         return self._memory.size_bytes - self._gauge.last_bytes() - self._other_processes_bytes
@@ -314,8 +321,8 @@ class BuiltInLoader:
         return self._measure()
 
 
-async def _load_after_waiting(load: Load, waited_s: float) -> Loaded:
-    return having_waited(await load(), waited_s)
+async def _load_after_waiting(load: Load, waited_s: float, imports_s: float) -> Loaded:
+    return having_waited(having_imported(await load(), imports_s), waited_s)
 
 
 def _process_bytes(runner: Runner) -> int:

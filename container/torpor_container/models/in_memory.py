@@ -182,6 +182,8 @@ class ModelsInMemory:
             report["fetched_from"] = spans.fetched_from.value
         if loaded.once_s:
             report["once_s"] = round(loaded.once_s, 6)
+        if loaded.imports_s:
+            report["imports_s"] = round(loaded.imports_s, 6)
         if (workers := loaded.runner.workers) is not None:
             report["workers"] = workers
         return report

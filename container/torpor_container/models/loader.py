@@ -48,14 +48,15 @@ class Placed:
 class Loaded:
     """A model in memory, and what its load took. `size_bytes` is its private memory, without the file that it maps.
 
-    `once_s` are seconds before the load for what the machine needs once: a trial of the version, a script's packages,
-    libraries that were not imported yet."""
+    Before the load it waited for what the machine needs once: `once_s` seconds for this version alone, for its trial or
+    a script's packages, and `imports_s` for libraries of all models, which were not imported yet."""
 
     runner: Runner
     size_bytes: int
     took_s: float = 0.0
     effort: Effort | None = None  # None where other work took part in it
     once_s: float = 0.0
+    imports_s: float = 0.0
     note: str = ""  # what a person should know of how it was loaded
     mapped: Mapped | None = None
     next_form: "NextForm | None" = None
@@ -63,8 +64,13 @@ class Loaded:
 
 
 def having_waited(loaded: Loaded, waited_s: float) -> Loaded:
-    """The model, which waited so long for what the machine needs once."""
+    """The model, which waited so long for what the machine needs once for it."""
     return loaded if waited_s < WAITED_MIN_S else replace(loaded, once_s=loaded.once_s + waited_s)
+
+
+def having_imported(loaded: Loaded, waited_s: float) -> Loaded:
+    """The model, which waited so long for libraries."""
+    return loaded if waited_s < WAITED_MIN_S else replace(loaded, imports_s=loaded.imports_s + waited_s)
 
 
 @dataclass(frozen=True)

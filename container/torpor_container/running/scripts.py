@@ -44,11 +44,12 @@ class StartedWorker(NamedTuple):
 
 class StartedScript(NamedTuple):
     """A script that has loaded in all its processes, and the effort of the one that worked longest. Before that, it
-    waited `once_s` for what the machine needs once: its packages, and a parent process with all libraries."""
+    waited `once_s` for its packages, and `imports_s` for a parent process with all libraries."""
 
     runner: Scripted
     effort: Effort
     once_s: float
+    imports_s: float
 
 
 class Scripts:
@@ -96,8 +97,9 @@ class Scripts:
         effort = max((worker.effort for worker in workers), key=attrgetter("work_s"))
         closed = partial(_close_all, workers)
         runner = Scripted([worker.process for worker in workers], closed, predictors or _alone())
-        once_s += max(worker.process.imports_s for worker in workers)
-        return StartedScript(runner, effort._replace(wall_s=CLOCKS.wall() - began_s - once_s), once_s)
+        imports_s = max(worker.process.imports_s for worker in workers)
+        loaded_s = CLOCKS.wall() - began_s - once_s - imports_s
+        return StartedScript(runner, effort._replace(wall_s=loaded_s), once_s, imports_s)
 
     async def _start_worker(
         self, directory: Path, script: Path, packages: Path | None, compiled: Path | None

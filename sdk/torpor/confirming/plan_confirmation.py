@@ -132,7 +132,7 @@ def confirm(
         gap_s = GAP_S if live.movable else inf
         part, trace = _part(wanted.inputs.trace, SendingBudget(within_s, requests_max, speed, gap_s))
         inputs = replace(wanted.inputs, trace=Paced(trace, speed))
-        forecast, here = forecasted(inputs, wanted.scenario, wanted.goal.slo_s, prices)
+        forecast, here = forecasted(inputs, _called_before(wanted.scenario, endpoint), wanted.goal.slo_s, prices)
         pace = ReplayPace(speed, in_flight_max)
         outcome = lived(trace, live, of, pace, gap_s, wanted.goal.slo_s, forecast.duration_s, watch)
     goal = ConfirmedGoal(wanted.goal.slo_s, wanted.goal.quantile)
@@ -214,8 +214,7 @@ def _endpoint(
 
 
 def _call_first(model: str, body: Body, endpoint: ConfirmingEndpoint, folder: Path) -> None:
-    """Have a copy of this model answer and leave. What the models import is loaded once in an endpoint's life, and a
-    profile has the loads after that."""
+    """Have a copy of this model answer and leave: what the models import is loaded once in an endpoint's life."""
     if not (folder / model).is_file():
         return
     copied = (folder / model).with_name(f"{FIRST}{(folder / model).name}")
@@ -225,6 +224,12 @@ def _call_first(model: str, body: Body, endpoint: ConfirmingEndpoint, folder: Pa
     replay(called, endpoint.target, lambda name, size: body(model, size))
     with suppress(EndpointRefused):  # no instance has it
         retire(endpoint.connection, endpoint.name, name, PageName.UNLOAD)
+
+
+def _called_before(scenario: Scenario, endpoint: str | None) -> Scenario:
+    """The scenario of an endpoint that has imported what models need: one that runs, or that answered a first call."""
+    first_called = endpoint is not None or not scenario.asynchronous
+    return scenario.altered(imports_s=0.0) if first_called else scenario
 
 
 def _part(trace: Trace, budget: SendingBudget) -> tuple[SentPart, Recorded]:
@@ -270,9 +275,10 @@ def _steps(inputs: SimulationInputs, scenario: Scenario, result: SimulationResul
         return sum(seconds * weight for seconds, weight in times) / of if of else None
 
     used = [(inputs.profile(use.model), use) for use in result.models]
+    imports_s = scenario.imports_s / max(1, sum(use.cold > 0 for _, use in used))
     return StepMeans(
         scenario.wake_s if result.wakes else None,
-        mean_s([(one.into_memory_s + one.once_s / max(1, use.cold), use.cold) for one, use in used]),
+        mean_s([(one.into_memory_s + (one.once_s + imports_s) / max(1, use.cold), use.cold) for one, use in used]),
         mean_s([(one.predict_delay_s + one.predict_s, use.requests - use.failed) for one, use in used]),
         scenario.overhead_s or None,
     )

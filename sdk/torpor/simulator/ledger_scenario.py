@@ -18,7 +18,10 @@ def as_it_ran(found: Fitted) -> Scenario:
     """The variant's measured figures (overhead, wake, memory), and its setup. Of a ledger without one, the size of its
     newest instance says whether it was serverless; otherwise it counts as always on."""
     around = Scenario(
-        overhead_s=found.overhead_s, beside_load_s=found.beside_load_s, first_predict_s=found.first_predict_s
+        overhead_s=found.overhead_s,
+        beside_load_s=found.beside_load_s,
+        first_predict_s=found.first_predict_s,
+        imports_s=found.imports_s,
     )
     if found.wake_s is not None:
         around = around.altered(wake_s=found.wake_s)

@@ -93,6 +93,7 @@ KINDS: Mapping[str, Kind] = {
     "overhead_s": AMOUNT,
     "beside_load_s": AMOUNT,
     "first_predict_s": AMOUNT,
+    "imports_s": AMOUNT,
     "containers": CONTAINERS,
     "asynchronous": SWITCH,
     "batch_size": optional(COUNT),
@@ -140,6 +141,7 @@ class Scenario:
     overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
     first_predict_s: float = 0.0  # of the first prediction after a load, beyond a usual one
+    imports_s: float = 0.0  # of the first load on the machine, for libraries that all models need
     memory_mib: float | None = None  # of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; None: the type's
     own_bytes: int = OWN_BYTES  # that each instance takes of its memory beside its models
     containers: tuple[
@@ -261,6 +263,7 @@ class Scenario:
             self.batch_size or 1,
             self.batch_delay_s,
             self.device_models_bytes,
+            self.imports_s,
         )
         at_once = self.concurrency if self.asynchronous else None
         begins = self.instances if self.scaled is None else self.scaled.floor

@@ -105,7 +105,7 @@ class FakeLoader:
     def __init__(self, models: FakeModels) -> None:
         self._models = models
         self.loaded: list[FakeRunner] = []
-        self.once_s = 0.0  # before each load, for what the machine needs once
+        self.once_s = self.imports_s = 0.0  # before each load, for what the machine needs once
         self.litter_bytes = 0  # what each load leaves behind, until it is given back
         self.spike_bytes = 0  # what something else takes for a while
         self._left_bytes = 0
@@ -134,7 +134,7 @@ class FakeLoader:
         runner = FakeRunner(name, self._models, needs_folder=name in self._models.scripts)
         self.loaded.append(runner)
         self._left_bytes += self.litter_bytes
-        return Loaded(runner, SIZE_BYTES, once_s=self.once_s)
+        return Loaded(runner, SIZE_BYTES, once_s=self.once_s, imports_s=self.imports_s)
 
     async def unload(self, runner: object) -> Effort:
         assert isinstance(runner, FakeRunner)

@@ -93,30 +93,34 @@ class SlowTrials(Trials):
 
 
 def test_the_first_load_of_a_version_says_how_long_its_trial_took(tmp_path: Path) -> None:
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps(DummyRegressor().fit([[0.0]], [1.0])))
+    """The instance has imported scikit-learn for another model."""
+    for name, value in (("before", 0.0), ("m", 1.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.pkl").write_bytes(pickle.dumps(DummyRegressor().fit([[0.0]], [value])))
 
     async def waits() -> list[float]:
         trials = SlowTrials()
         shop = loader(clock=lambda: trials.now_s, trials=trials)
-        loads = [await load(shop, "m", tmp_path) for _ in range(2)]
+        await load(shop, "before", tmp_path / "before")
+        loads = [await load(shop, "m", tmp_path / "m") for _ in range(2)]
         await shop.close()
         return [one.once_s for one in loads]
 
     assert asyncio.run(waits()) == [2.0, 0.0]
 
 
-def test_a_script_that_waited_for_its_packages_says_how_long(tmp_path: Path) -> None:
+def test_a_script_that_waited_for_its_packages_and_for_libraries_says_how_long(tmp_path: Path) -> None:
     (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
     script = Started()
     script.tell.set()
 
-    async def waits() -> float:
-        shop = loader(Starting(script, once_s=3.0))
+    async def waits() -> tuple[float, float]:
+        shop = loader(Starting(script, once_s=3.0, imports_s=2.0))
         loaded = await load(shop, "m", tmp_path)
         await shop.close()
-        return loaded.once_s
+        return loaded.once_s, loaded.imports_s
 
-    assert asyncio.run(waits()) == 3.0
+    assert asyncio.run(waits()) == (3.0, 2.0)
 
 
 def test_a_load_during_the_unload_of_another_model_teaches_no_size(tmp_path: Path) -> None:
@@ -209,8 +213,8 @@ class Started(Scripted):
 class Starting(Scripts):
     """Starts this script, whatever the arguments."""
 
-    def __init__(self, script: Scripted, once_s: float = 0.0) -> None:
-        self._started = StartedScript(script, Effort(0.0, 0.0), once_s)
+    def __init__(self, script: Scripted, once_s: float = 0.0, imports_s: float = 0.0) -> None:
+        self._started = StartedScript(script, Effort(0.0, 0.0), once_s, imports_s)
 
     async def start(self, *given: object) -> StartedScript:
         return self._started

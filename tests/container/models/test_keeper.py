@@ -146,12 +146,12 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
 def test_a_load_reports_what_it_waited_for_once() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room=10)
-        for once_s in (2.5, 0.0):
-            instance.loader.once_s = once_s
+        for once_s, imports_s in ((2.5, 0.0), (0.0, 1.5), (0.0, 0.0)):
+            instance.loader.once_s, instance.loader.imports_s = once_s, imports_s
             timing = Timing(instance.clock)
-            async with instance.keeper.lend(f"after {once_s} s", timing):
+            async with instance.keeper.lend(f"after {once_s} s and {imports_s} s", timing):
                 assert timing.cold is not None
-            assert timing.cold.get("once_s", 0.0) == once_s
+            assert (timing.cold.get("once_s", 0.0), timing.cold.get("imports_s", 0.0)) == (once_s, imports_s)
 
     run(story())
 

@@ -1,5 +1,5 @@
 """The files that the instances of a simulated variant share: those that they map, how many map each, and what that
-makes a model cost; and what the first load of a model leaves there for all later ones, such as the verdict of a trial.
+makes a model cost; and what a first load leaves there for all later ones, such as a trial's verdict, or libraries.
 """
 
 from collections import Counter
@@ -14,20 +14,27 @@ REASON = "its share of a mapped file is another"
 class SharedFiles:
     """One machine holds all instances of the variant. It changes sizes, and evicts nothing."""
 
-    def __init__(self, profiles: Mapping[str, ModelProfile]) -> None:
+    def __init__(self, profiles: Mapping[str, ModelProfile], imports_s: float = 0.0) -> None:
         self._profiles = profiles
+        self._imports_s = imports_s
+        self.any_once = imports_s > 0 or any(profile.once_s for profile in profiles.values())
         self.holders = Counter[str]()  # by model: how many instances map its file
         self._made_s: dict[str, float] = {}  # by model: when what the machine needs once for it is there
+        self._imported_s: float | None = None  # when the libraries are there
 
     @property
     def any_shared(self) -> bool:
         """Whether there is a file that matters to several instances."""
-        return any(profile.mapped_bytes or profile.once_s for profile in self._profiles.values())
+        return self.any_once or any(profile.mapped_bytes for profile in self._profiles.values())
 
     def once_s(self, profile: ModelProfile, now_s: float) -> float:
-        """How long a load that begins now waits for what the machine needs once for the model: the first one as long
-        as the profile says, those beside it for the rest, and later ones not at all."""
-        return max(0.0, self._made_s.setdefault(profile.name, now_s + profile.once_s) - now_s)
+        """How long a load that begins now waits for what the machine needs once: for libraries, and for the model
+        alone. The first load waits as long as they take, those beside it for the rest, and later ones not at all."""
+        if self._imported_s is None:
+            self._imported_s = now_s + self._imports_s
+        imports_s = max(0.0, self._imported_s - now_s)
+        made_s = self._made_s.setdefault(profile.name, now_s + imports_s + profile.once_s)
+        return max(imports_s, made_s - now_s)
 
     def needed_bytes(self, profile: ModelProfile) -> int:
         """What the model costs one more instance."""

@@ -193,7 +193,7 @@ class SimulatedInstance(PlacedInstance):
 
     def _load(self, model: InstanceModel) -> None:
         model.since_s, profile = self.kernel.now_s, model.profile
-        once_s = self.files.once_s(profile, model.since_s) if profile.once_s else 0.0
+        once_s = self.files.once_s(profile, model.since_s) if self.files.any_once else 0.0
         if delay_s := once_s + profile.load_delay_s * model.factor:
             self.kernel.after(delay_s, self._read, model)
         else:

@@ -98,7 +98,7 @@ class Simulation:
         machine, most = self.plan.machine, self.plan.at_once or UNBOUNDED
         containers = len(machine.containers)
         self.handovers = SimulatedHandovers(self.profiles, most, OWNERS_MAX)
-        self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles)
+        self._ready, self._files = self.handovers.ready, SharedFiles(self.profiles, machine.imports_s)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._pipeline = SimulatedPipeline(self._ready, containers, machine.models_at) if containers > 1 else None

@@ -108,6 +108,11 @@ def overhead_s(record: VariantRecord) -> float:
     return max(0.0, beyond_s) / sum(warm.requests for warm in record.warm.values())
 
 
+def imports_s(record: VariantRecord) -> float:
+    """What the first load on the machine waited for libraries: loads that began later waited for a part of it."""
+    return max((load.imports_s for load in record.loads), default=0.0)
+
+
 def beside_load_s(record: VariantRecord) -> float:
     """The time of a cold request beside its steps and its prediction: a load also inspects and measures the model."""
     beside_s = [load.queue_s for load in record.loads if load.first is not None and not load.evicted]

@@ -31,6 +31,7 @@ class Fitted:
     overhead_s: float  # a warm request beyond its prediction
     beside_load_s: float  # a request that loads its model, beyond the steps, evictions, and its prediction
     first_predict_s: float  # the first prediction after a load, beyond a warm one
+    imports_s: float  # the first load on the machine, for libraries
     predict_sigma: float
     load_sigma: float
     laws: Sequence[Law] = field(repr=False)
@@ -48,7 +49,9 @@ class Fitted:
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
-        single = ("wake_s", "overhead_s", "beside_load_s", "first_predict_s", "predict_sigma", "load_sigma")
+        single = (
+            "wake_s", "overhead_s", "beside_load_s", "first_predict_s", "imports_s", "predict_sigma", "load_sigma",
+        )  # fmt: skip
         passed: list[Explained] = [
             {"figure": f"in {one.name}", "value": one.predict_s, "sigma": one.predict_sigma}
             for one in self.containers
@@ -96,6 +99,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         estimates.overhead_s(record),
         estimates.beside_load_s(record),
         estimates.first_predict_s(record, profiles),
+        estimates.imports_s(record),
         estimates.predict_sigma(record),
         estimates.load_sigma(record.loads, laws),
         tuple(laws.fitted),

@@ -182,6 +182,7 @@ def _cold(text: str | None) -> RecordedLoad | None:
         cold["efforts"],
         cold.get("workers"),
         cold.get("once_s", 0.0),
+        cold.get("imports_s", 0.0),
     )
 
 

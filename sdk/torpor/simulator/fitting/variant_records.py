@@ -28,7 +28,8 @@ class RecordedLoad(NamedTuple):
     evicted: bool  # whether it evicted other models first
     efforts: Mapping[str, wire.EffortFields]  # of the steps that were measured
     workers: int | None = None  # the model's own processes; None if that was not recorded
-    once_s: float = 0.0  # of its load step: for what its machine needs once
+    once_s: float = 0.0  # of its load step: for what its machine needs once for it
+    imports_s: float = 0.0  # of its load step: for libraries that were not imported yet
 
 
 class RecordedEffort(NamedTuple):
@@ -117,7 +118,8 @@ class RecordedWait:
     unload: RecordedEffort | None  # of one of the evicted models, if it was measured
     in_line: float | None  # the share of its measured steps that it waited for a processor
     workers: int | None = None  # the model's own processes; None if that was not recorded
-    once_s: float = 0.0  # before its load, for what its machine needs once
+    once_s: float = 0.0  # before its load, for what its machine needs once for it
+    imports_s: float = 0.0  # before its load, for libraries that were not imported yet
 
 
 class Memory(NamedTuple):
@@ -193,7 +195,7 @@ def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
     tier = STORE if WaitStep.DOWNLOAD in row.steps or WaitStep.UNPACK in row.steps else DISK
     steps: dict[str, float] = {step: row.steps[step] for step in BROUGHT.values() if step in row.steps}
     if WaitStep.LOAD in steps:
-        steps[WaitStep.LOAD] = max(0.0, steps[WaitStep.LOAD] - cold.once_s)
+        steps[WaitStep.LOAD] = max(0.0, steps[WaitStep.LOAD] - cold.once_s - cold.imports_s)
     times_s = {what: steps[step] for what, step in BROUGHT.items() if step in steps}
     for what, delay in DELAYS.items():
         effort = cold.efforts.get(BROUGHT[what])
@@ -216,6 +218,7 @@ def _load(row: Whole, cold: RecordedLoad) -> RecordedWait:
         in_line,
         cold.workers,
         cold.once_s,
+        cold.imports_s,
     )
 
 

@@ -83,7 +83,7 @@ def test_the_containers_have_the_times_and_the_memory_of_the_ledger(ledger: Path
     assert {one.load_s for one in found.profiles.values()} == {LOAD_S}
     assert found.memory is not None
     assert (found.memory.budget_bytes, found.memory.own_bytes) == (4096 * MIB, 30 * MIB)
-    assert [row["figure"] for row in found.explain()][6:8] == ["in clean", "in rank"]
+    assert [row["figure"] for row in found.explain()][7:9] == ["in clean", "in rank"]
 
 
 def test_the_simulation_of_a_recorded_pipeline_is_one_of_a_pipeline(ledger: Path) -> None:

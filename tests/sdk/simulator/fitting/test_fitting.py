@@ -20,6 +20,7 @@ from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, read_profiles, write
 from torpor.simulator.fitting.time_laws import ANY
 from torpor.simulator.fitting.variant_records import DISK, STORE
+from torpor.simulator.ledger_scenario import as_it_ran
 from torpor.workloads import BadTrace, recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad, EffortFields
@@ -40,6 +41,7 @@ def load(
     took_s: float | None = None,
     workers: int | None = None,
     once_s: float = 0.0,
+    imports_s: float = 0.0,
     **more: float,
 ) -> InvocationRecord:
     """A request that brings its model in: from the store if it was `fetched` (download, unpack), else from disk.
@@ -50,6 +52,8 @@ def load(
         cold["workers"] = workers
     if once_s:
         cold["once_s"] = once_s
+    if imports_s:
+        cold["imports_s"] = imports_s
     return invocation(NOON_S + at_s, brought | WARM | more, model=model, cold=cold)
 
 
@@ -290,6 +294,18 @@ def test_what_the_machine_needed_once_is_of_the_first_load_alone(tmp_path: Path)
     assert result.stand_in("another").once_s == 0.0
 
 
+def test_what_the_machine_imported_once_is_of_no_model(tmp_path: Path) -> None:
+    """Loads that came beside the first waited for a part of it."""
+    first = [load(f"m{n}", 3.1 - n, imports_s=3.0 - n, at_s=n) for n in range(3)]
+    later = [load(f"m{n}", 0.1, at_s=60 + n) for n in range(3)]
+    result = found(tmp_path, [*first, *later])
+    assert result.imports_s == 3.0
+    assert [one.load_s for one in result.profiles.values()] == pytest.approx([0.1] * 3)
+    assert [one.once_s for one in result.profiles.values()] == [0.0] * 3
+    assert as_it_ran(result).imports_s == 3.0
+    assert {"figure": "imports_s", "value": 3.0} in result.explain()
+
+
 # -- the variant's figures ---------------------------------------------------------------------------------------------
 def test_the_unload_time_is_the_longer_queue_of_loads_that_evicted_others(tmp_path: Path) -> None:
     requests = [load("a", queue_s=queue_s, predict=0.004) for queue_s in (0.001, 0.002, 0.003)]
@@ -354,7 +370,7 @@ def test_every_figure_and_law_has_a_row(tmp_path: Path) -> None:
     assert [row["figure"] for row in rows][:2] == ["wake_s", "overhead_s"]
     (download,) = [row for row in rows if row["figure"] == "download_s"]
     assert (download["value"], download["tier"], download["models"], download["loads"]) == (0.01, STORE, 1, 1)
-    assert len(rows) == 6 + len(result.laws)
+    assert len(rows) == 7 + len(result.laws)
 
 
 # -- a real endpoint ---------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ class Machine:
     batch_size: int = 1  # the most requests of a model that share a prediction
     batch_delay_s: float = 0.0  # how long one that is smaller than the last waits for more requests
     device_bytes: int = 0  # for models on its device; 0: it has none
+    imports_s: float = 0.0  # what the first load of all waits for libraries, and those beside it for the rest
 
     @property
     def models_at(self) -> int:
