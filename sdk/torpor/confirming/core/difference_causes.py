@@ -10,6 +10,8 @@ NOTICED_S = 0.001
 """A difference that is smaller is none."""
 BILL_NOTICED = 0.02
 """A difference of a bill that is a smaller share of the forecast is none."""
+TIMED = frozenset({"hit ratio", "p50_s", "p99_s", "late", "usd"})
+"""The figures that slower steps change."""
 STEPS: Mapping[str, str] = {
     "wake_s": "an instance woke in",
     "load_s": "a model came into memory in",
@@ -50,6 +52,9 @@ def _of_failures(compared: ForecastBesideFact, failures: Mapping[str, str]) -> I
 
 
 def _of_steps(compared: ForecastBesideFact) -> Iterator[str]:
+    """Of times that agree, a step explains nothing: its profile may be right where few requests met a slow one."""
+    if all(one.agrees for one in compared.figures if one.figure in TIMED):
+        return
     for name, words in STEPS.items():
         here, there = getattr(compared.forecast.steps, name), getattr(compared.live.steps, name)
         if here is None or there is None or abs(there - here) < NOTICED_S:

@@ -65,6 +65,11 @@ class TrafficFigures:
     def late_share(self) -> float:
         return self.late / self.requests if self.requests else 0.0
 
+    @property
+    def timed(self) -> bool:
+        """Whether it is known how long requests took: those of a queue and of several routers are in no sum."""
+        return self.p99_s is not None or self.failed == self.requests
+
 
 @dataclass(frozen=True)
 class MachineStrain:
@@ -133,7 +138,10 @@ class ForecastBesideFact:
 
     @property
     def live_meets(self) -> bool | None:
-        """Whether the live endpoint met the goal. None if too many requests were late and the machine was busy."""
+        """Whether the live endpoint met the goal. None if nobody knows how long requests took, or if too many were late
+        and the machine was busy."""
+        if not self.live.timed:
+            return None
         if not self.busy:
             return self.goal.met(self.live.late, self.live.requests)
         # From the moment at which they were due: requests that were held up made room for the others.
@@ -159,7 +167,7 @@ class ForecastBesideFact:
             self._part("most instances", here.instances_most, there.instances_most, 0.0, timed=self.scales),
             self._part("p50_s", here.p50_s, there.p50_s, 10.0, timed=True),
             self._part("p99_s", here.p99_s, there.p99_s, 10.0, timed=True),
-            self._share("late", here.late_share, there.late_share, 1.0, timed=True),
+            self._share("late", here.late_share, there.late_share if there.timed else None, 1.0, timed=True),
             self._part("failed", here.failed, there.failed, 0.0),
             self._part("usd", here.usd, there.usd, 2.0, timed=self.by_duration),
             self._part("usd by live times", self.usd_by_live_times, there.usd, 2.0),
@@ -178,8 +186,10 @@ class ForecastBesideFact:
         return loads.agrees is True
 
     def _share(
-        self, figure: str, forecast: float, live: float, aim_points: float, timed: bool = False
+        self, figure: str, forecast: float, live: float | None, aim_points: float, timed: bool = False
     ) -> ConfirmedFigure:
+        if live is None:
+            return ConfirmedFigure(figure, forecast, live, None, aim_points, None)
         off = 100 * (forecast - live)
         return ConfirmedFigure(figure, forecast, live, off, aim_points, self._agrees(off, aim_points, timed))
 

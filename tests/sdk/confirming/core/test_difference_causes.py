@@ -44,9 +44,15 @@ def test_nothing_is_named_where_nothing_differs() -> None:
     ],
 )
 def test_a_step_that_took_another_time_than_its_profile_is_named(steps: StepMeans, said: str) -> None:
-    found = named(replace(GOOD, steps=steps))
+    found = named(replace(GOOD, steps=steps, p99_s=0.9))
     assert len(found) == bool(said)
     assert "".join(found).startswith(said)
+
+
+def test_a_step_that_took_another_time_explains_nothing_where_all_times_agree() -> None:
+    slower = replace(GOOD, steps=replace(STEPS, load_s=0.31))
+    assert named(slower) == []
+    assert len(named(slower, replace(IDLE, waiting_share=0.6))) == 2  # nobody knows whether they agree
 
 
 def test_what_the_machine_lacked_is_named_first() -> None:

@@ -82,6 +82,14 @@ def test_requests_that_waited_for_one_slow_load_are_no_misses_of_the_forecast() 
     assert [one.agrees for one in (*slow.figures, *idle.figures) if one.figure == "hit ratio"] == [None, False]
 
 
+def test_where_nobody_knows_how_long_requests_took_none_is_called_late_or_in_time() -> None:
+    untimed = compared(late=0, p50_s=None, p99_s=None)
+    rows = {one.figure: one for one in untimed.figures}
+    assert (rows["late"].live, rows["late"].agrees, untimed.verdict) == (None, None, LiveVerdict.UNKNOWN)
+    all_failed = compared(late=1000, failed=1000, p50_s=None, p99_s=None)
+    assert (all_failed.live.late_share, all_failed.verdict) == (1.0, LiveVerdict.REVERSED)
+
+
 def test_a_figure_that_is_not_known_is_not_judged() -> None:
     rows = {one.figure: one for one in ForecastBesideFact(GOAL, replace(GOOD, usd=None), GOOD, IDLE).figures}
     assert (rows["usd"].off, rows["usd"].agrees) == (None, None)
