@@ -195,7 +195,7 @@ class BuiltInLoader:
             else:
                 load, imports_s = await asyncio.gather(passed, self._prepared_s(found))
             if (waited_s := self._clock() - began_s) >= WAITED_MIN_S:
-                load = partial(_load_after_waiting, load, waited_s - imports_s, imports_s)
+                load = partial(_load_after_waiting, load, waited_s, imports_s)
         return Found(predicted + (share_bytes or 0), load)
 
     async def _identified(self, placed: Placed) -> "Identified":
@@ -322,7 +322,9 @@ class BuiltInLoader:
 
 
 async def _load_after_waiting(load: Load, waited_s: float, imports_s: float) -> Loaded:
-    return having_waited(having_imported(await load(), imports_s), waited_s)
+    """Load it. Of the whole wait, its trial may say more that was for libraries."""
+    loaded = having_imported(await load(), imports_s)
+    return having_waited(loaded, waited_s - loaded.imports_s)
 
 
 def _process_bytes(runner: Runner) -> int:

@@ -69,8 +69,8 @@ def having_waited(loaded: Loaded, waited_s: float) -> Loaded:
 
 
 def having_imported(loaded: Loaded, waited_s: float) -> Loaded:
-    """The model, which waited so long for libraries."""
-    return loaded if waited_s < WAITED_MIN_S else replace(loaded, imports_s=loaded.imports_s + waited_s)
+    """The model, which waited so long for libraries, beside any other wait for them."""
+    return loaded if waited_s < WAITED_MIN_S else replace(loaded, imports_s=max(loaded.imports_s, waited_s))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from torpor_container.errors import (
 )
 from torpor_container.frozen_class import frozen
 from torpor_container.models.in_process.proved_contents import ProvedContent
-from torpor_container.models.loader import Loaded, having_waited
+from torpor_container.models.loader import Loaded, having_imported, having_waited
 from torpor_container.processes.threads import on_thread
 from torpor_container.running.runners import InProcess, Runner
 from torpor_container.settings import Settings
@@ -163,7 +163,7 @@ class Quarantine:
             if ended.end is End.GOOD:
                 unless_good.pop_all()
                 self._passed(tried, loaded, ended.predicted_s)
-                return having_waited(loaded, monotonic() - began_s)
+                return having_imported(having_waited(loaded, monotonic() - began_s), ended.imports_s)
         return await (await self._after_trial(tried, load, ended))()
 
     async def _after_trial(self, tried: Version, load: Load, ended: TrialEnd) -> Load:
@@ -172,7 +172,7 @@ class Quarantine:
         if ended.end is End.EXCEEDED and share_bytes(budget_bytes) < most_bytes(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
         await self._check(tried, ended)
-        return partial(self._load, tried, load, ended.predicted_s)
+        return partial(self._load, tried, load, ended)
 
     def expect(self) -> None:
         """Prepare for a trial: nothing on this disk has been tried."""
@@ -188,13 +188,13 @@ class Quarantine:
         if ended.end is End.EXCEEDED and limit_bytes < most_bytes(budget_bytes, disk_bytes):
             raise NoMemoryNow(f"{ended.how}, and no more memory is free now")
         await self._check(tried, ended)
-        return having_waited(await self._load(tried, load, ended.predicted_s), waited_s)
+        return having_waited(await self._load(tried, load, ended), waited_s - ended.imports_s)
 
-    async def _load(self, tried: Version, load: Load, predicted_s: float) -> Loaded:
+    async def _load(self, tried: Version, load: Load, ended: TrialEnd) -> Loaded:
         """Load it, and record success only then: a version that ends the instance all the same is tried again."""
         loaded = await load()
-        self._passed(tried, loaded, predicted_s)
-        return loaded
+        self._passed(tried, loaded, ended.predicted_s)
+        return having_imported(loaded, ended.imports_s)
 
     async def _check(self, tried: Version, ended: TrialEnd) -> None:
         """Raise the error of a trial that failed. One that passed is not repeated by this instance; the machine knows

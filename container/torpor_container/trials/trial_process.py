@@ -64,6 +64,7 @@ class TrialEnd(NamedTuple):
     """The result of a trial, its text for a person, and the error that the instance would have raised, if any.
 
     `starved`: it took too long, and got little of the processor time that it wanted. `predicted_s`: see `Verdict`.
+    `imports_s`: how long it waited for a parent process with all libraries.
     """
 
     end: End
@@ -71,6 +72,7 @@ class TrialEnd(NamedTuple):
     error: ContainerError | None = None
     starved: bool = False
     predicted_s: float = 0.0
+    imports_s: float = 0.0
 
 
 class Trials:
@@ -176,10 +178,13 @@ class Trials:
         if self._preparing is not None and not self._idle:
             await asyncio.wait({self._preparing})
         idle = self._idle_with(candidate.step)
-        ended = await self._try_in(idle or await self._fork(candidate.step), candidate, limit_bytes, loaded)
-        if idle and ended.end is End.DIED and not self._closed:
-            ended = await self._try_in(await self._fork(candidate.step), candidate, limit_bytes, loaded)
-        return ended
+        if idle is not None:
+            ended = await self._try_in(idle, candidate, limit_bytes, loaded)
+            if ended.end is not End.DIED or self._closed:
+                return ended
+        forked = await self._fork(candidate.step)
+        ended = await self._try_in(forked, candidate, limit_bytes, loaded)
+        return ended._replace(imports_s=forked.imports_s)
 
     def _idle_with(self, step: Step) -> Tester | None:
         """A process that waits for a trial, with these libraries: the last one that worked."""

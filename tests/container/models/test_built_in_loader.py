@@ -81,32 +81,33 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> 
 
 
 class SlowTrials(Trials):
-    """Each trial takes two seconds by the clock, and ends well."""
+    """Each trial takes two seconds by the clock, for so long of which it waits for libraries, and ends well."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    def __init__(self, imports_s: float) -> None:
+        self.now_s, self._imports_s = 0.0, imports_s
         super().__init__(MEMORY, 60.0, CONVENTIONS, ZygoteAccess(""), {})
 
     async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
         self.now_s += 2.0
-        return TrialEnd(End.GOOD)
+        return TrialEnd(End.GOOD, imports_s=self._imports_s)
 
 
-def test_the_first_load_of_a_version_says_how_long_its_trial_took(tmp_path: Path) -> None:
+@pytest.mark.parametrize("imports_s", [0.0, 1.5])
+def test_the_first_load_of_a_version_says_how_long_its_trial_took(tmp_path: Path, imports_s: float) -> None:
     """The instance has imported scikit-learn for another model."""
     for name, value in (("before", 0.0), ("m", 1.0)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.pkl").write_bytes(pickle.dumps(DummyRegressor().fit([[0.0]], [value])))
 
-    async def waits() -> list[float]:
-        trials = SlowTrials()
+    async def waits() -> list[tuple[float, float]]:
+        trials = SlowTrials(imports_s)
         shop = loader(clock=lambda: trials.now_s, trials=trials)
         await load(shop, "before", tmp_path / "before")
         loads = [await load(shop, "m", tmp_path / "m") for _ in range(2)]
         await shop.close()
-        return [one.once_s for one in loads]
+        return [(one.once_s, one.imports_s) for one in loads]
 
-    assert asyncio.run(waits()) == [2.0, 0.0]
+    assert asyncio.run(waits()) == [(2.0 - imports_s, imports_s), (0.0, 0.0)]
 
 
 def test_a_script_that_waited_for_its_packages_and_for_libraries_says_how_long(tmp_path: Path) -> None:
