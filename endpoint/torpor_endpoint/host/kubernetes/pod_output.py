@@ -16,7 +16,9 @@ from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER
 
 QUIET_S = 300.0
-AGAIN_S = 1.0
+AGAIN_S, AGAIN_MAX_S = 1.0, 30.0
+"""A follower waits so long before it asks again, and twice as long after each refusal: a machine that is lost answers
+for none of its pods, and many of them would keep the cluster from other calls."""
 LAST_WITHIN_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ class PodOutput:
         self._last = _modified(path)
         self._took_any = False
         self._loses = False  # what comes now
-        self._ended = False
+        self._ended = asyncio.Event()
         self._follower: asyncio.Task[None] | None = None
 
     def follow(self) -> None:
@@ -41,7 +43,7 @@ class PodOutput:
 
     async def finish(self, *, replaced: bool) -> None:
         """Take what is left of a container that has ended. `replaced`: another one has begun in the pod."""
-        self._ended = True
+        self._ended.set()
         with suppress(HostError, TimeoutError):  # the pod is gone, and its output with it
             async with asyncio.timeout(LAST_WITHIN_S):
                 if self._follower is not None:
@@ -59,11 +61,16 @@ class PodOutput:
             await asyncio.wait({self._follower})
 
     async def _follow(self) -> None:
-        while not self._ended:
-            with suppress(HostError):
+        pause_s = AGAIN_S
+        while not self._ended.is_set():
+            try:
                 await self._take({"follow": "true"}, QUIET_S)
-            if not self._ended:
-                await asyncio.sleep(AGAIN_S)
+                pause_s = AGAIN_S
+            except HostError:
+                pause_s = min(2 * pause_s, AGAIN_MAX_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._ended.wait()
 
     async def last_line(self) -> str:
         """The end of the output, to add to a message."""

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
+from tests.endpoint.helpers.virtual_time import ThreadlessTime
 from tests.helpers.waiting import reached
+from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.api.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.pod_output import PodOutput
 
@@ -97,3 +99,33 @@ def test_output_that_the_disk_does_not_take_is_lost_and_what_follows_is_not(
     assert [record.getMessage().split(": ")[0] for record in caplog.records] == [
         "output of pod is lost until it can be written again"
     ]
+
+
+class LostMachine(FakeLogs):
+    """The output of a pod whose machine answers no more, until its `end` is there."""
+
+    end: str = ""
+
+    async def lines(self, path: str, query: dict[str, str], *how: Any) -> AsyncGenerator[list[bytes], None]:
+        self.asked.append(query)
+        if not self.end:
+            raise HostError("no machine answers")
+        yield [f"2040-01-01T00:00:00.0Z {self.end}".encode()]
+
+
+def test_a_machine_that_does_not_answer_is_asked_ever_less_and_an_end_waits_for_no_pause(tmp_path: Path) -> None:
+    logs = LostMachine()
+
+    async def story() -> None:
+        output = PodOutput(cast(KubernetesClient, logs), "pod", tmp_path / "output")
+        output.follow()
+        await asyncio.sleep(3600.0)
+        assert 120 <= len(logs.asked) <= 130
+        logs.end = "the last words"
+        before_s = asyncio.get_running_loop().time()
+        await output.finish(replaced=False)
+        assert asyncio.get_running_loop().time() - before_s < 1.0
+
+    with asyncio.Runner(loop_factory=ThreadlessTime) as virtual:
+        virtual.run(story())
+    assert (tmp_path / "output").read_text() == "the last words\n"
