@@ -46,7 +46,7 @@ check test test-failed test-account test-thorough: export PYTHONDONTWRITEBYTECOD
 # Five workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
 	@rm -f $(SOME_FAILED) $(RAN) $(RAN_AGAIN)
-	$(BIN)/python -m pytest --numprocesses=5 -m "not thorough" --junitxml=$(RAN) || \
+	$(BIN)/python -m pytest --numprocesses=5 --dist=worksteal -m "not thorough" --junitxml=$(RAN) || \
 		{ status=$$?; if [ $$status = 1 ]; then mkdir -p build && touch $(SOME_FAILED); fi; exit $$status; }
 
 # What failed in the last `make test`, one test at a time. It needs a run that came to its end.
