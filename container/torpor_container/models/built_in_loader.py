@@ -1,7 +1,7 @@
 """The built-in loader: loads known formats in this process and user scripts in theirs, and measures what they take."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -193,7 +193,9 @@ class BuiltInLoader:
             if self._in_process.is_ready_for(found):
                 load = await passed
             else:
-                load, imports_s = await asyncio.gather(passed, self._prepared_s(found))
+                load, imports_s = await asyncio.gather(
+                    passed, _seconds_of(self._in_process.prepare(found), self._clock)
+                )
             if (waited_s := self._clock() - began_s) >= WAITED_MIN_S:
                 load = partial(_load_after_waiting, load, waited_s, imports_s)
         return Found(predicted + (share_bytes or 0), load)
@@ -273,17 +275,11 @@ class BuiltInLoader:
         if found.format.name == SCRIPT:
             loaded = await self._start_script(found)
         else:
-            imports_s = await self._prepared_s(found)
+            imports_s = await _seconds_of(self._in_process.prepare(found), self._clock)
             loaded = having_imported(await self._in_process.load(found), imports_s)
         self._runners.add(loaded.runner)
         self._steps.needed(found.needs[0])
         return replace(loaded, took_s=self._clock() - began_s)
-
-    async def _prepared_s(self, found: Recognised) -> float:
-        """Import what the model needs. The seconds that this took."""
-        began_s = self._clock()
-        await self._in_process.prepare(found)
-        return self._clock() - began_s
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
@@ -319,6 +315,12 @@ class BuiltInLoader:
         self._settling = None  # a caller that comes from now on may have freed memory that this does not see
         self._give_back()
         return self._measure()
+
+
+async def _seconds_of(work: Awaitable[None], clock: Callable[[], float]) -> float:
+    began_s = clock()
+    await work
+    return clock() - began_s
 
 
 async def _load_after_waiting(load: Load, waited_s: float, imports_s: float) -> Loaded:

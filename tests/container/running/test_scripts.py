@@ -152,7 +152,7 @@ def test_processor_time_of_a_script_and_its_processes_is_work_and_its_waiting_is
         scripts = Scripts(
             SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": ""}
         )
-        script, load, _ = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
+        script, load, *_ = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
         timing = Timing(monotonic)
         await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
         await script.close()
