@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,14 @@ ABSENT = "absent"
 """An image whose name begins so cannot be pulled."""
 NETWORKS = 64 * 256
 _networks = count(os.getpid() * 7919)  # far apart, so that processes that run at once share none
+
+
+def _addresses() -> Iterator[str]:
+    """Addresses that no other kubelet has."""
+    for network in _networks:
+        at = network % NETWORKS
+        for number in range(1, 255):
+            yield f"127.{64 + at // 256}.{at % 256}.{number}"
 
 
 class PodObjects(Protocol):
@@ -39,8 +47,7 @@ class Kubelet:
     def __init__(self, start: StartContainer, folder: Path) -> None:
         self._start = start
         self._folder = folder
-        network = next(_networks) % NETWORKS
-        self._addresses = (f"127.{64 + network // 256}.{network % 256}.{number}" for number in count(1))
+        self._addresses = _addresses()
         self._pods: dict[str, asyncio.Task[None]] = {}
         self._ending: dict[str, asyncio.Event] = {}
         self._graces: dict[str, float] = {}

@@ -95,7 +95,7 @@ def test_of_three_hundred_instances_those_of_a_lost_machine_end_and_no_other(tmp
 
         machines = await machines_of(admin)
         lost = next(name for name, _ in Counter(machines.values()).most_common() if name in MACHINES)
-        gone = {one.slot for one in (*placed, last) if machines[one.incarnation.partition("/")[0]] == lost}
+        gone = {one.slot for one in (*placed, last) if machines[one.incarnation.rpartition("-")[0]] == lost}
         assert 50 < len(gone) < 150
         ground.lost.add(lost)
         taints = {"spec": {"taints": [UNREACHABLE]}}
