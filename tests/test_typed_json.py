@@ -14,6 +14,7 @@ from tests.helpers.example_counts import tries
 from tests.helpers.record_kinds import built_by_hand, read_methods, record_classes, record_kinds
 from tests.helpers.record_values import record_values
 from tests.helpers.source_trees import ROOT, modules, nodes
+from tests.helpers.thorough_values import one_in
 from torpor_container.typed_json import read, written
 
 KINDS = record_kinds()
@@ -35,7 +36,7 @@ OWN_FORMS = {
 """The methods that read a record from JSON which looks otherwise than the record, and how."""
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", one_in(2, KINDS))
 @settings(max_examples=tries(4))
 @given(data=st.data())
 def test_what_a_record_has_written_it_reads(name: str, data: st.DataObject) -> None:

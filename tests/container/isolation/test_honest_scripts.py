@@ -8,6 +8,7 @@ import pytest
 
 from tests.container.helpers.boxed_scripts import answers
 from tests.container.helpers.script_processes import write_script
+from tests.helpers.thorough_values import one_in
 from torpor_container.isolation.abilities import found
 from torpor_container.processes import namespaces
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -285,7 +286,7 @@ OF_CHILDREN = ("psutil in a child", "a program's own process", "joblib with proc
 OPEN = {"TORPOR_SCRIPT_NETWORK": "allow"}
 
 
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", one_in(2, SHAPES))
 def test_a_script_does_in_its_box_what_it_does_without(zygote: ZygoteClient, tmp_path: Path, kind: str) -> None:
     shapes = dict(SHAPES[kind])
     if not namespaces.shows_processes():

@@ -101,7 +101,7 @@ def test_an_answer_has_exactly_the_members_of_botocores_model(
     assert complaints(walk.answers[operation], CLAIMS[service].kept) == []
 
 
-@pytest.mark.parametrize(("service", "operation"), one_in(4, READS))
+@pytest.mark.parametrize(("service", "operation"), one_in(8, READS))
 def test_a_read_among_thousands_of_records_does_not_hold_the_loop_up(
     walks: dict[str, Walk], full: FullEndpoint, asking: Callable[[str], Any], service: str, operation: str
 ) -> None:

@@ -150,7 +150,7 @@ def tenant(live: LiveEndpoint) -> Credentials:
     return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
 
-@pytest.mark.parametrize("kind", one_in(2, REQUESTS))
+@pytest.mark.parametrize("kind", one_in(4, REQUESTS))
 def test_a_request_gets_the_same_answer_of_each_process(live: LiveEndpoint, tenant: Credentials, kind: str) -> None:
     control, router = (answered(live, tenant, REQUESTS[kind], place) for place in (0, 1))
     assert router == control

@@ -13,6 +13,7 @@ import pytest
 
 from tests.container.helpers.script_processes import started, write_script
 from tests.helpers.processes import gone
+from tests.helpers.thorough_values import one_in
 from tests.helpers.waiting import PATIENCE_S
 from torpor_container.errors import (
     BadInput,
@@ -421,7 +422,7 @@ for _ in range(3):
 }
 
 
-@pytest.mark.parametrize("how", RESISTANCE)
+@pytest.mark.parametrize("how", one_in(2, RESISTANCE))
 def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_started(
     story: Story, on_demand: Path, how: str
 ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.container.helpers.estimators_of_trees import CASES, fitted
+from tests.helpers.thorough_values import thorough
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import pickled
 from torpor_container.formats.format import Conventions
@@ -70,7 +71,7 @@ def loaded(content: bytes, folder: Path) -> Any:
     return pickled.opened(path, Conventions())
 
 
-@pytest.mark.parametrize("protocol", [None, 2, 5])
+@pytest.mark.parametrize("protocol", [None, *thorough(2, 5)])
 @pytest.mark.parametrize("what", [*THINGS, *CASES])
 def test_what_is_loaded_is_what_joblib_loads(what: str, protocol: int | None, tmp_path: Path) -> None:
     content = dumped(fitted(what) if what in CASES else THINGS[what], protocol=protocol)

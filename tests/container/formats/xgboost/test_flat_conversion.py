@@ -200,7 +200,7 @@ print(refused, walked)
 """
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_of_many_mutated_boosters_each_is_refused_or_walked_rightly(count: int) -> None:
     """In a process of its own, which a walk out of bounds would end. XGBoost, which some of them would end, has no part
     in it."""
