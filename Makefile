@@ -88,7 +88,7 @@ build/gpu/.ready: pyproject.toml constraints.txt
 
 build/ray/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(PIP) --constraint constraints.txt --editable ".[cli,container,endpoint,moto,ray]" pytest hypothesis
+	$(@D)/bin/python $(PIP) --constraint constraints.txt --editable ".[cli,container,endpoint,moto,ray]" pytest pytest-xdist hypothesis
 	touch $@
 
 # Breaks the pure cores in one place at a time, and runs the room's tests with each fault; tests/mutants.md has the shares. MUTANTS=routing is one room.
