@@ -67,7 +67,6 @@ class Tester(asyncio.Protocol):
     def __init__(self, child: Child, line: socket.socket, whole: bool) -> None:
         """`line` is this end of a socket of which the process has the other. `whole`: it began with all libraries."""
         self.trials = 0
-        self.imports_s = child.imports_s
         self._whole = whole
         self._child = child
         self._line = line

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import field
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
 from torpor_container.core.trials import QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
@@ -64,7 +65,7 @@ class TrialEnd(NamedTuple):
     """The result of a trial, its text for a person, and the error that the instance would have raised, if any.
 
     `starved`: it took too long, and got little of the processor time that it wanted. `predicted_s`: see `Verdict`.
-    `imports_s`: how long it waited for a parent process with all libraries.
+    `imports_s`: how long it waited for a process with all libraries, which serves later trials too.
     """
 
     end: End
@@ -182,9 +183,11 @@ class Trials:
             ended = await self._try_in(idle, candidate, limit_bytes, loaded)
             if ended.end is not End.DIED or self._closed:
                 return ended
+        began_s = monotonic()
         forked = await self._fork(candidate.step)
+        imports_s = monotonic() - began_s
         ended = await self._try_in(forked, candidate, limit_bytes, loaded)
-        return ended._replace(imports_s=forked.imports_s)
+        return ended._replace(imports_s=imports_s)
 
     def _idle_with(self, step: Step) -> Tester | None:
         """A process that waits for a trial, with these libraries: the last one that worked."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sklearn.dummy import DummyRegressor
 
 from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
 from tests.helpers.forked_starts.forked_zygotes import SharedZygote
@@ -61,7 +62,7 @@ class Ward:
         (pid,) = processes_of_trials(self.zygote) - self.others
         return pid
 
-    async def load(self, file: Hostile, software: str = "1", name: str = "", sound: bool = False) -> None:
+    async def load(self, file: Hostile, software: str = "1", name: str = "", sound: bool = False) -> Loaded:
         """Tries the file as the instance does. Raises the error that the caller gets."""
         folder = self.folder / f"{abs(hash(file.content))}{name}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ class Ward:
         candidate = TrialCandidate(known.name, path, len(file.content))
         key = key_of(Seal.of(folder).content, software)
         tried = Version(candidate, key, True, self.verdicts.read(key), ProvedContent(None) if sound else None)
-        await (await self.quarantine.passed(tried, self._load))()
+        return await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
         """The error that the caller gets."""
@@ -356,6 +357,17 @@ def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Pat
             assert "has no predict method" in str(await empty.told(large))
 
     asyncio.run(story())
+
+
+def test_the_first_trial_waits_for_its_process_and_the_next_one_for_none(tmp_path: Path, zygote: SharedZygote) -> None:
+    async def waits() -> list[float]:
+        async with ward(zygote, tmp_path) as here:
+            loads = [await here.load(Hostile("a good one", "model.pkl", pickle.dumps(dummy))) for dummy in dummies]
+        return [one.imports_s for one in loads]
+
+    dummies = [DummyRegressor(strategy="constant", constant=value).fit([[0.0]], [value]) for value in (1.0, 2.0)]
+    first_s, next_s = asyncio.run(waits())
+    assert first_s > next_s == 0.0
 
 
 def test_a_content_that_comes_under_many_names_at_once_is_tried_once(tmp_path: Path, zygote: SharedZygote) -> None:
